@@ -1,0 +1,57 @@
+"""A biologically inspired visual working memory for deep networks (Harris, Niranjan, Hare, ICLR 2019)."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from stawm.data import load_data
+    from stawm.experiments.build import build
+    from stawm.experiments.presets import PRESETS, preset
+    from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+    from stawm.model.stawm import Episode, Stawm
+    from stawm.training.evaluate import evaluate
+    from stawm.training.fit import fit
+    from stawm.training.weights import load
+
+__all__ = [
+    "PRESETS",
+    "Episode",
+    "HebbRosenblatt",
+    "Stawm",
+    "__version__",
+    "build",
+    "evaluate",
+    "fit",
+    "load",
+    "load_data",
+    "preset",
+]
+
+_HOMES = {
+    "PRESETS": "stawm.experiments.presets",
+    "Episode": "stawm.model.stawm",
+    "HebbRosenblatt": "stawm.memory.hebb_rosenblatt",
+    "Stawm": "stawm.model.stawm",
+    "build": "stawm.experiments.build",
+    "evaluate": "stawm.training.evaluate",
+    "fit": "stawm.training.fit",
+    "load": "stawm.training.weights",
+    "load_data": "stawm.data",
+    "preset": "stawm.experiments.presets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The export `name`, imported when first asked for: `import stawm` itself stays quick and needs no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"stawm has no {name!r}; it exports {', '.join(sorted(_HOMES))}")
+    export = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = export
+    return export
+
+
+def __dir__() -> list[str]:
+    """The exports, whether or not they were asked for yet."""
+    return sorted(__all__)
