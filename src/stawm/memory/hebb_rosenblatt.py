@@ -1,0 +1,331 @@
+"""The Hebb-Rosenblatt memory (Section 3.1, Appendix A): a square layer whose weights are written as a sequence is seen.
+
+With W_0 = 0 and codes e_t, the state of the memory follows
+
+    response   p_t = φ(γ_t(e_t) + θ e_t)
+    write      W_{t+1} = (1 − δ) W_t + η e_t ⊗ p_t
+    recall     r_t(q) = φ(γ_t(q)), without the θ term, so that it cannot become the identity
+
+W is [batch, mu, nu]: mu (axis 1) is the input, where the code e enters; nu (axis 2) is the output, where the response p
+leaves; (e ⊗ p)[mu, nu] = e[mu] p[nu]. What a query is matched with is chosen by name:
+
+    read="codes"       γ(q)[nu] = Σ_mu W[mu, nu] q[mu]     Appendix A: codes are matched, responses come back
+    read="responses"   γ(q)[mu] = Σ_nu W[mu, nu] q[nu]     Equation 2 as it stands: responses are matched, codes come back
+
+Since W_t = η Σ_{i<t} (1 − δ)^{t−1−i} e_i ⊗ p_i, the pairs (e_i, p_i) say all that W says: a state is either this
+`Trace` or the `Matrix`, with the same recalls and the same gradients.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from stawm.errors import UsageError
+from stawm.memory.activations import Activation, activation_for
+from stawm.memory.stability import check_rates
+
+Read = Literal["codes", "responses"]
+Form = Literal["auto", "trace", "matrix"]
+
+BLOCK = 16
+"""Writes whose responses are found one by one from each other; all earlier ones reach them in a single product."""
+
+SHIFT_LIMIT = 8.0
+"""How far a learnt rate's shift may go either way; keeps every rate off the edge of its region in float32."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The decay `delta`, the learning rate `eta` and the identity share `theta`."""
+
+    delta: Float[Tensor, ""]
+    eta: Float[Tensor, ""]
+    theta: Float[Tensor, ""]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A memory as the codes written so far and the responses they met, oldest first."""
+
+    codes: Float[Tensor, "batch count memory"]
+    responses: Float[Tensor, "batch count memory"]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A memory as its weights, input by output."""
+
+    weights: Float[Tensor, "batch memory memory"]
+
+
+State = Trace | Matrix
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """What a query reads back from the intermediate memory after each write, and the state after the last."""
+
+    recalls: Float[Tensor, "batch count memory"]
+    state: State
+
+    @property
+    def terminal(self) -> Float[Tensor, "batch memory"]:
+        """What the query reads back from the terminal memory."""
+        return self.recalls[:, -1]
+
+
+def trace_weights(count: int, rates: Rates, like: Tensor) -> Float[Tensor, "count"]:
+    """η (1 − δ)^{t−1−i}: how strongly each of `count` writes, oldest first, still counts."""
+    ages = torch.arange(count - 1, -1, -1, device=like.device, dtype=like.dtype)
+    return rates.eta * (1 - rates.delta) ** ages
+
+
+def weights_of(state: State, rates: Rates) -> Float[Tensor, "batch memory memory"]:
+    """The matrix W of a state in either form."""
+    if isinstance(state, Matrix):
+        return state.weights
+    strengths = trace_weights(state.codes.shape[1], rates, state.codes)
+    return torch.bmm(state.codes.mT, strengths[:, None] * state.responses)
+
+
+def project(
+    state: State, query: Float[Tensor, "batch memory"], rates: Rates, read: Read
+) -> Float[Tensor, "batch memory"]:
+    """γ(q): the query projected through the memory, before the activation."""
+    row = query.unsqueeze(1)
+    if isinstance(state, Matrix):
+        weights = state.weights if read == "codes" else state.weights.mT
+        return torch.bmm(row, weights).squeeze(1)
+    keys, values = (state.codes, state.responses) if read == "codes" else (state.responses, state.codes)
+    strengths = trace_weights(keys.shape[1], rates, keys)
+    return torch.bmm(torch.bmm(row, keys.mT) * strengths, values).squeeze(1)
+
+
+def written(
+    state: State, code: Float[Tensor, "batch memory"], rates: Rates, read: Read, activation: Activation
+) -> State:
+    """The state after `code` is written, in the form of the state before."""
+    response = activation(project(state, code, rates, read) + rates.theta * code)
+    if isinstance(state, Matrix):
+        return Matrix(_reinforced(state.weights, code, response, rates))
+    return Trace(
+        torch.cat([state.codes, code.unsqueeze(1)], dim=1),
+        torch.cat([state.responses, response.unsqueeze(1)], dim=1),
+    )
+
+
+def recall_trace(
+    codes: Float[Tensor, "batch count memory"],
+    query: Float[Tensor, "batch memory"],
+    rates: Rates,
+    read: Read,
+    activation: Activation,
+) -> Recalls:
+    """The recalls after each write of a whole sequence, in trace form: all of them in one masked product."""
+    count = codes.shape[1]
+    ages = torch.arange(count, device=codes.device, dtype=codes.dtype)
+    ages = (ages[:, None] - ages[None, :]).clamp_min(0)
+    strengths = rates.eta * (1 - rates.delta) ** ages
+    responses = _responses(codes, strengths, rates, read, activation)
+    keys, values = (codes, responses) if read == "codes" else (responses, codes)
+    matches = torch.bmm(keys, query.unsqueeze(2)).mT
+    recalls = activation(torch.bmm(torch.tril(matches * strengths), values))
+    return Recalls(recalls, Trace(codes, responses))
+
+
+def recall_matrix(
+    codes: Float[Tensor, "batch count memory"],
+    query: Float[Tensor, "batch memory"],
+    rates: Rates,
+    read: Read,
+    activation: Activation,
+) -> Recalls:
+    """The recalls after each write of a whole sequence, in matrix form: each W is read once, by query and next code."""
+    batch, count, size = codes.shape
+    weights = codes.new_zeros(batch, size, size)
+    response = activation(rates.theta * codes[:, 0])
+    projections = []
+    for step in range(count):
+        weights = _reinforced(weights, codes[:, step], response, rates)
+        rows = torch.stack([query, codes[:, step + 1]], dim=1) if step + 1 < count else query.unsqueeze(1)
+        read_back = torch.bmm(rows, weights if read == "codes" else weights.mT)
+        projections.append(read_back[:, 0])
+        if step + 1 < count:
+            response = activation(read_back[:, 1] + rates.theta * codes[:, step + 1])
+    return Recalls(activation(torch.stack(projections, dim=1)), Matrix(weights))
+
+
+def _responses(codes: Tensor, strengths: Tensor, rates: Rates, read: Read, activation: Activation) -> Tensor:
+    """p_0 … p_{T−1}, [batch count memory], block by block: each needs all those before it."""
+    earlier = strengths.roll(1, dims=0)
+    matches = torch.bmm(codes, codes.mT) * earlier if read == "codes" else None
+    finished: list[Tensor] = []
+    for number, block in enumerate(codes.split(BLOCK, dim=1)):
+        first, last = number * BLOCK, number * BLOCK + block.shape[1]
+        total = rates.theta * block
+        if finished:
+            past = torch.cat(finished, dim=1)
+            if matches is not None:
+                total = torch.baddbmm(total, matches[:, first:last, :first], past)
+            else:
+                scores = torch.bmm(block, past.mT) * earlier[first:last, :first]
+                total = torch.baddbmm(total, scores, codes[:, :first])
+        if matches is not None:
+            finished.append(_block_by_codes(total, matches[:, first:last, first:last], activation))
+        else:
+            finished.append(_block_by_responses(total, block, earlier[first:last, first:last], activation))
+    return torch.cat(finished, dim=1)
+
+
+def _block_by_codes(total: Tensor, matches: Tensor, activation: Activation) -> Tensor:
+    """The responses of one block, given the inputs from outside it and how far its codes match each other."""
+    rows = total.unsqueeze(2).unbind(1)
+    responses = [activation(rows[0])]
+    for step in range(1, len(rows)):
+        inside = torch.baddbmm(rows[step], matches[:, step : step + 1, :step], torch.cat(responses, dim=1))
+        responses.append(activation(inside))
+    return torch.cat(responses, dim=1)
+
+
+def _block_by_responses(total: Tensor, codes: Tensor, strengths: Tensor, activation: Activation) -> Tensor:
+    """The responses of one block, given the inputs from outside it; each is matched with the codes once it is known."""
+    rows = total.unsqueeze(2).unbind(1)
+    responses = [activation(rows[0])]
+    matches = []
+    for step in range(1, len(rows)):
+        matches.append(torch.bmm(codes, responses[-1].mT))
+        scores = torch.cat(matches, dim=2)[:, step : step + 1] * strengths[step, :step]
+        inside = torch.baddbmm(rows[step], F.pad(scores, (0, len(rows) - step)), codes)
+        responses.append(activation(inside))
+    return torch.cat(responses, dim=1)
+
+
+def _reinforced(weights: Tensor, code: Tensor, response: Tensor, rates: Rates) -> Tensor:
+    """(1 − δ) W + η e ⊗ p; the decayed copy is a fresh tensor, so the product is added to it in place."""
+    decayed = weights * (1 - rates.delta)
+    return decayed.baddbmm_(code.unsqueeze(2), (rates.eta * response).unsqueeze(1))
+
+
+class HebbRosenblatt(nn.Module):
+    """A memory over any sequence of codes; it owns the rates, and states are values that the caller keeps.
+
+    Args:
+        size: M, the width of codes, responses, queries and recalls.
+        read: What a query is matched with: "codes" (Appendix A) or "responses".
+        activation: φ, by name or as an `Activation`.
+        form: "trace", "matrix", or "auto", which begins as a trace and folds it into a matrix once that is cheaper.
+        learn_rates: Whether the rates are parameters; they then stay in the region 0 < δ < 1, η > δ, θ ≥ 0.
+        delta: The decay to start from.
+        eta: The learning rate to start from.
+        theta: The identity share to start from.
+    """
+
+    shift: Tensor
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        read: Read = "codes",
+        activation: str | Activation = "relu6",
+        form: Form = "auto",
+        learn_rates: bool = False,
+        delta: float = 0.2,
+        eta: float = 0.4,
+        theta: float = 0.5,
+    ):
+        """A memory with no state of its own."""
+        super().__init__()
+        if size < 1:
+            raise UsageError(f"memory size {size} is too small; give at least 1")
+        if read not in ("codes", "responses"):
+            raise UsageError(f"unknown memory read {read!r}; choose codes or responses")
+        if form not in ("auto", "trace", "matrix"):
+            raise UsageError(f"unknown memory form {form!r}; choose auto, trace or matrix")
+        check_rates(delta, eta, theta, learnt=learn_rates)
+        self.size = size
+        self.read: Read = read
+        self.activation = activation_for(activation)
+        self.form: Form = form
+        self.learn_rates = learn_rates
+        self.starting_rates = (delta, eta, theta)
+        if learn_rates:
+            self.shift = nn.Parameter(torch.zeros(3))
+        else:
+            self.register_buffer("shift", torch.zeros(3), persistent=False)
+
+    def extra_repr(self) -> str:
+        """The settings, as `print(model)` shows them."""
+        delta, eta, theta = self.starting_rates
+        return (
+            f"{self.size}, read={self.read}, activation={self.activation.name}, form={self.form}, "
+            f"learn_rates={self.learn_rates}, delta={delta}, eta={eta}, theta={theta}"
+        )
+
+    @property
+    def break_even(self) -> int:
+        """The number of writes from which `auto` keeps the matrix, which is then no larger than the trace."""
+        return max(1, self.size // 2)
+
+    def rates(self) -> Rates:
+        """The rates now: δ = δ₀eᵃ / (δ₀eᵃ + 1 − δ₀), η = δ + (η₀ − δ₀)eᵇ, θ = θ₀eᶜ, with a = b = c = 0 at the start.
+
+        The limit on a, b and c, and one product turned round (δ₀eᵃ + 1 − δ₀ = 1 + δ₀(eᵃ − 1)), keep the start exact and
+        the region unbroken in floating point.
+        """
+        delta, eta, theta = self.starting_rates
+        precise = torch.float32 if self.shift.device.type == "mps" else torch.float64
+        a, b, c = (SHIFT_LIMIT * torch.tanh(self.shift.to(precise) / SHIFT_LIMIT)).unbind()
+        decay = delta * a.exp() / (1 + delta * a.expm1())
+        return Rates(decay, decay + (eta - delta) * b.exp(), theta * c.exp())
+
+    def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> State:
+        """The empty memory of `batch` sequences, where and as precise as the module unless told otherwise."""
+        device, dtype = device or self.shift.device, dtype or self.shift.dtype
+        if self.form == "matrix":
+            return Matrix(torch.zeros(batch, self.size, self.size, device=device, dtype=dtype))
+        empty = torch.zeros(batch, 0, self.size, device=device, dtype=dtype)
+        return Trace(empty, empty)
+
+    def write(self, state: State, code: Float[Tensor, "batch memory"]) -> State:
+        """The state after one Hebbian update by `code`; the state given stays as it was."""
+        rates = self.rates()
+        if self.form == "auto" and isinstance(state, Trace) and state.codes.shape[1] >= self.break_even:
+            state = Matrix(weights_of(state, rates))
+        return written(state, self._fitted(code, state), rates, self.read, self.activation)
+
+    def recall(self, state: State, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
+        """What `query` reads back, φ(γ(q)); the memory is only read."""
+        return self.activation(project(state, self._fitted(query, state), self.rates(), self.read))
+
+    def matrix(self, state: State) -> Float[Tensor, "batch memory memory"]:
+        """W, input by output."""
+        return weights_of(state, self.rates())
+
+    def norm(self, state: State) -> Float[Tensor, "batch"]:
+        """The Frobenius norm of W; in trace form from the pairs alone, ‖W‖² = Σ_ij w_i w_j (e_i·e_j)(p_i·p_j)."""
+        if isinstance(state, Matrix):
+            return torch.linalg.matrix_norm(state.weights)
+        strengths = trace_weights(state.codes.shape[1], self.rates(), state.codes)
+        scaled = strengths[:, None] * state.responses
+        overlap = torch.bmm(state.codes, state.codes.mT) * torch.bmm(scaled, scaled.mT)
+        return overlap.sum(dim=(1, 2)).clamp_min(0).sqrt()
+
+    def forward(self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch memory"]) -> Recalls:
+        """What `query` reads back after each of `codes` is written to an empty memory, and the state at the end."""
+        if codes.shape[1] == 0 or codes.shape[2] != self.size:
+            raise UsageError(
+                f"codes of shape {tuple(codes.shape)} cannot be written; give [batch, at least 1, {self.size}]"
+            )
+        as_trace = self.form == "trace" or (self.form == "auto" and codes.shape[1] <= self.break_even)
+        whole = recall_trace if as_trace else recall_matrix
+        return whole(codes, query, self.rates(), self.read, self.activation)
+
+    def _fitted(self, vector: Tensor, state: State) -> Tensor:
+        if vector.shape[-1] != self.size:
+            raise UsageError(f"a vector of width {vector.shape[-1]} does not fit this memory; give width {self.size}")
+        return vector.to(state.weights.dtype if isinstance(state, Matrix) else state.codes.dtype)

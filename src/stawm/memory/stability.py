@@ -1,0 +1,122 @@
+"""Appendix A as functions: the conditions on the rates, the fixed-point iteration for γ, and what bounds the memory.
+
+φ^I (codes) and φ^II (responses) are non-negative, nondecreasing and bounded by Φ^I and Φ^II. (The paper does not name
+"nondecreasing", but its argument needs it; ReLU6 and sigmoid are.) Let M be the size of the memory and `count` the
+number of stimuli g_n in its sums, which is N + 1 as printed, n = 0 … N.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from stawm.errors import UsageError
+from stawm.memory.activations import Activation
+
+
+def broken_conditions(delta: float, eta: float, theta: float) -> tuple[str, ...]:
+    """The conditions of Appendix A that these rates break, each in words; empty if the memory is stable.
+
+    The paper asks for 0 < δ, η > δ and θ ≥ 0; the discrete write also needs δ < 1, or W would change sign.
+    η > δ is more than is needed: the iteration is nondecreasing and bounded for every η ≥ 0, as the tests show.
+    """
+    conditions = {
+        f"0 < delta < 1, not delta={delta}": 0 < delta < 1,
+        f"eta > delta, not eta={eta} with delta={delta}": delta < eta < math.inf,
+        f"theta >= 0, not theta={theta}": 0 <= theta < math.inf,
+    }
+    return tuple(words for words, holds in conditions.items() if not holds)
+
+
+def check_rates(delta: float, eta: float, theta: float, *, learnt: bool) -> None:
+    """Refuse rates outside the region of Appendix A; fixed rates may also have δ = 0, a control that never forgets."""
+    broken = broken_conditions(delta, eta, theta)
+    if delta == 0 and not learnt:
+        broken = broken[1:]
+    if broken:
+        raise UsageError(f"the memory's rates are outside the stable region of Appendix A; give {'; '.join(broken)}")
+
+
+def overlaps(codes: Float[Tensor, "count memory"]) -> Float[Tensor, "count count"]:
+    """m_ij = Σ_μ e_μ^(i) e_μ^(j), the products of the first layer's responses to each two stimuli."""
+    return codes @ codes.mT
+
+
+def iterate_gamma(
+    codes: Float[Tensor, "count memory"], delta: float, eta: float, theta: float, activation: Activation
+) -> Iterator[Float[Tensor, "count memory"]]:
+    """γ_0 = 0, γ_1, γ_2 and so on without end, each [stimulus, neuron ν].
+
+    γ_{χ+1}^(i) = (η/δ) Σ_n φ^II(θ e^(n) + γ_χ^(n)) m_ni. No value ever falls, for φ^II is nondecreasing and m ≥ 0.
+    """
+    products = eta / delta * overlaps(codes)
+    gamma = torch.zeros_like(codes)
+    while True:
+        yield gamma
+        gamma = products @ activation(theta * codes + gamma)
+
+
+def fixed_point(
+    codes: Float[Tensor, "count memory"],
+    delta: float,
+    eta: float,
+    theta: float,
+    activation: Activation,
+    *,
+    tolerance: float = 1e-9,
+    most: int = 10_000,
+) -> Float[Tensor, "count memory"]:
+    """The γ at which the iteration settles: the equilibrium of the memory's mean dynamics.
+
+    Settled means that no value rose by more than `tolerance` of the bound; a sequence that rises and is bounded must
+    get there, so running out of `most` steps is an error.
+    """
+    size, count = codes.shape[1], codes.shape[0]
+    largest = gamma_bound(delta, eta, size=size, count=count, code=codes.max().item(), response=activation.bound)
+    before = None
+    for step, gamma in enumerate(iterate_gamma(codes, delta, eta, theta, activation)):
+        if before is not None and (gamma - before).max().item() <= tolerance * largest:
+            return gamma
+        if step == most:
+            break
+        before = gamma
+    raise UsageError(f"gamma still rises after {most} steps; raise `most` or `tolerance`")
+
+
+def gamma_bound(delta: float, eta: float, *, size: int, count: int, code: float, response: float) -> float:
+    """(η/δ) · count · M · (Φ^I)² Φ^II, which no iterate of γ exceeds; reached when all stimuli saturate both layers.
+
+    The paper prints (η/δ) N² (Φ^I)² Φ^II. That is not a bound: m_ij = Σ_μ e_μ e_μ has M terms, so m_ij ≤ M (Φ^I)², and
+    the sum over stimuli has `count` terms. N · N stands where count · M should, so stimuli can exceed it whenever
+    count · M > N², as with M = 256 and N = 8.
+    """
+    return eta / delta * count * size * code**2 * response
+
+
+def printed_gamma_bound(delta: float, eta: float, *, glimpses: int, code: float, response: float) -> float:
+    """(η/δ) N² (Φ^I)² Φ^II, the bound as the paper prints it; see `gamma_bound` for why it does not hold."""
+    return eta / delta * glimpses**2 * code**2 * response
+
+
+def weight_bound(delta: float, eta: float, *, writes: int, code: float, response: float) -> float:
+    """What no entry of W exceeds after `writes` writes of any codes: η Φ^I Φ^II Σ_{k<writes} (1 − δ)^k.
+
+    Never more than (η/δ) Φ^I Φ^II, however long the sequence; with δ = 0 it grows with every write.
+    """
+    remembered = writes if delta == 0 else (1 - (1 - delta) ** writes) / delta
+    return eta * code * response * remembered
+
+
+def recall_bound(
+    delta: float, eta: float, *, size: int, writes: int, code: float, response: float, query: float | None = None
+) -> float:
+    """What no γ(q) exceeds after `writes` writes, in either read direction: M Φ^q times the bound on W.
+
+    This is the true memory, not its mean dynamics: the factor `count` of `gamma_bound` is absent, because each write
+    also decays those before it. (Appendix A loses a 1/N on the way: the sum over the sequence is divided by N Δt, but
+    only the decay term keeps the quotient.) A query is bounded like a code unless told otherwise.
+    """
+    per_neuron = weight_bound(delta, eta, writes=writes, code=code, response=response)
+    return size * (code if query is None else query) * per_neuron
