@@ -1,0 +1,151 @@
+"""An experiment as data: small frozen records that compose, go to JSON and come back."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+
+import dacite
+
+from stawm.errors import CheckpointError
+
+Record = TypeVar("Record")
+
+Read = Literal["codes", "responses"]
+Form = Literal["auto", "trace", "matrix"]
+Where = Literal["emission", "pose"]
+Block = Literal["norm3", "plain4"]
+Schedule = Literal["constant", "decay", "one-cycle"]
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """The pictures a model takes."""
+
+    channels: int = 1
+    height: int = 28
+    width: int = 28
+
+
+@dataclass(frozen=True)
+class CnnConfig:
+    """A stack of convolutions: `norm3` is 3×3, batch norm, ReLU (MNIST); `plain4` is 4×4 with bias, ReLU."""
+
+    filters: tuple[int, ...] = (64, 128, 256)
+    strides: tuple[int, ...] = (2, 2, 2)
+    block: Block = "norm3"
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """The Hebb-Rosenblatt memory: what is matched on reading, and its three rates."""
+
+    size: int = 256
+    read: Read = "codes"
+    activation: str = "relu6"
+    form: Form = "auto"
+    learn_rates: bool = False
+    delta: float = 0.2
+    eta: float = 0.4
+    theta: float = 0.5
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that decides the shape of the network."""
+
+    image: ImageConfig = ImageConfig()
+    classes: int = 10
+    glimpses: int = 8
+    glimpse_height: int = 8
+    glimpse_width: int = 8
+    hidden: int | None = None
+    """Width of both RNNs; twice the memory if not given."""
+    context: CnnConfig = CnnConfig()
+    glimpse: CnnConfig = CnnConfig(filters=(64, 128), strides=(1, 2))
+    memory: MemoryConfig = MemoryConfig()
+    where: Where = "emission"
+    """What the `where` pathway sees: the emission RNN's output (paper) or the six pose numbers (scripts)."""
+    dropout: float = 0.5
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of both RNNs."""
+        return 2 * self.memory.size if self.hidden is None else self.hidden
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which pictures, and how each batch of them is varied in training."""
+
+    name: str = "mnist"
+    """A named data set (`stawm data list`) or folder:PATH."""
+    rotate: float = 20.0
+    """Largest random rotation, in degrees."""
+    shift: int = 0
+    """Largest random shift in pixels, either way (a random crop after zero padding)."""
+    flip: bool = False
+    """Mirror left and right at random."""
+    jitter: float = 0.0
+    """Largest relative change of brightness, contrast, saturation and hue."""
+    hold_out: int = 0
+    """Training pictures (the last ones) kept as a validation split; measures are then taken on it, not on the test set."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the model is trained."""
+
+    epochs: int = 200
+    batch_size: int = 128
+    """Pictures a step over all processes together."""
+    optimiser: Literal["adam", "adamw"] = "adam"
+    learning_rate: float = 1e-3
+    """The starting rate; the peak for one-cycle."""
+    weight_decay: float = 0.0
+    schedule: Schedule = "decay"
+    decay: float = 0.99
+    """Factor after each epoch (schedule `decay`)."""
+    milestones: tuple[int, ...] = ()
+    """Epochs after which the rate is divided by ten (schedule `decay`)."""
+    warmup: float = 0.0
+    """Share of all steps in which the rate rises (linearly) to its full value."""
+    clip_norm: float = 5.0
+    label_smoothing: float = 0.0
+    average: float = 0.0
+    """Decay of the running average of the weights (0: none); evaluation and export use the average."""
+    checkpoint_every: int = 250
+    """Steps between checkpoints; there is always one at the end of an epoch."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named experiment: where it stands in the paper, the number to reach, and all of its settings."""
+
+    name: str
+    about: str = ""
+    paper: str = ""
+    """Place in the paper."""
+    reach: str = ""
+    """The number to reach, in words."""
+    deviations: tuple[str, ...] = ()
+    """Departures from the paper, each with its reason."""
+    seed: int = 0
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def to_dict(self) -> dict[str, Any]:
+        """This experiment as plain JSON values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> "Experiment":
+        """The experiment that `to_dict` wrote; an unknown or misfit field is named."""
+        return record_from_dict(Experiment, values)
+
+
+def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
+    """A config record from plain JSON values (tuples come back from lists); unknown and misfit fields are named."""
+    try:
+        return dacite.from_dict(kind, values, dacite.Config(strict=True, cast=[tuple]))
+    except (dacite.DaciteError, TypeError) as failure:
+        raise CheckpointError(f"this {kind.__name__} was not written by this version of stawm: {failure}") from failure

@@ -1,0 +1,67 @@
+"""Where to look next: the emission and aggregator RNNs and the emitter of poses."""
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from stawm.vision.glimpse import identity_pose
+
+
+@dataclass(frozen=True)
+class PolicyState:
+    """All that the next pose depends on."""
+
+    message: Float[Tensor, "batch hidden"]
+    """The next input of the emission RNN: the context at first, then what the aggregator makes of each glimpse."""
+    emission: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
+    aggregate: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
+
+
+class Emitter(nn.Module):
+    """A pose from the output of the emission RNN; it starts at the identity, as spatial transformers do."""
+
+    def __init__(self, hidden: int, dropout: float) -> None:
+        """Two linear layers, the first `hidden`/2 wide."""
+        super().__init__()
+        self.narrow = nn.Linear(hidden, hidden // 2)
+        self.dropout = nn.Dropout(dropout)
+        self.pose = nn.Linear(hidden // 2, 6)
+        nn.init.zeros_(self.pose.weight)
+        with torch.no_grad():
+            self.pose.bias.copy_(identity_pose().flatten())
+
+    def forward(self, emission: Float[Tensor, "batch hidden"]) -> Float[Tensor, "batch 2 3"]:
+        """The pose A of the next glimpse."""
+        return self.pose(self.dropout(F.relu(self.narrow(emission)))).unflatten(1, (2, 3))
+
+
+class Policy(nn.Module):
+    """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
+
+    def __init__(self, features: int, hidden: int, dropout: float) -> None:
+        """A policy for `features` context features."""
+        super().__init__()
+        self.first = nn.Linear(features, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.emission = nn.LSTMCell(hidden, hidden)
+        self.aggregator = nn.LSTMCell(hidden, hidden)
+        self.emitter = Emitter(hidden, dropout)
+
+    def start(self, context: Float[Tensor, "batch features"]) -> PolicyState:
+        """The state before the first glimpse: the context is the first input and the first hidden state of the emission RNN."""
+        first = F.relu(self.dropout(self.first(context)))
+        nothing = torch.zeros_like(first)
+        return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing))
+
+    def emit(self, state: PolicyState) -> tuple[PolicyState, Float[Tensor, "batch hidden"], Float[Tensor, "batch 2 3"]]:
+        """The next state, the output of the emission RNN, and the pose of the next glimpse."""
+        emission = self.emission(state.message, state.emission)
+        return replace(state, emission=emission), emission[0], self.emitter(emission[0])
+
+    def gather(self, state: PolicyState, glimpse: Float[Tensor, "batch hidden"]) -> PolicyState:
+        """The state after a glimpse was seen: its features join the aggregate, which is the next message."""
+        aggregate = self.aggregator(glimpse, state.aggregate)
+        return replace(state, aggregate=aggregate, message=aggregate[0])

@@ -1,0 +1,35 @@
+"""Poses, and what is seen through them.
+
+A pose is an affine matrix A of two rows and three columns: it maps the corners of a glimpse, [-1, 1]², into the image,
+[-1, 1]². `align_corners=True` throughout, as in the paper's experiments (the default of its time): −1 and 1 are the centres of
+the outermost pixels. Pixels outside the image read as zero, so pictures are given in [0, 1] with a background of 0.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+PROBES = 9
+
+
+def identity_pose() -> Float[Tensor, "2 3"]:
+    """The pose that sees the whole image."""
+    return torch.eye(2, 3)
+
+
+def cut(
+    images: Float[Tensor, "batch channel height width"], pose: Float[Tensor, "batch 2 3"], height: int, width: int
+) -> Float[Tensor, "batch channel glimpse_height glimpse_width"]:
+    """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names."""
+    grid = F.affine_grid(pose, [images.shape[0], images.shape[1], height, width], align_corners=True)
+    return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def outside(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses"]:
+    """The share of each glimpse that lies outside the image, probed on an even grid of points."""
+    line = torch.linspace(-1, 1, PROBES, dtype=poses.dtype, device=poses.device)
+    down, across = torch.meshgrid(line, line, indexing="ij")
+    points = torch.stack([across, down, torch.ones_like(across)]).flatten(1)
+    seen = poses @ points
+    return (seen.abs() > 1 + 1e-6).any(-2).to(poses.dtype).mean(-1)

@@ -1,0 +1,122 @@
+"""The whole model: glimpses, codes, memory, answers."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+
+from stawm.experiments.build import build
+from stawm.experiments.experiment import CnnConfig, ImageConfig, MemoryConfig, ModelConfig
+from stawm.model.stawm import Stawm
+
+SMALL = ModelConfig(
+    image=ImageConfig(channels=1, height=12, width=12),
+    classes=4,
+    glimpses=3,
+    glimpse_height=5,
+    glimpse_width=5,
+    context=CnnConfig(filters=(4, 6), strides=(2, 2)),
+    glimpse=CnnConfig(filters=(6,), strides=(1,)),
+    memory=MemoryConfig(size=10),
+    dropout=0.0,
+)
+
+
+def small(seed: int = 0, **changes: object) -> Stawm:
+    torch.manual_seed(seed)
+    model = build(replace(SMALL, **changes))
+    with torch.no_grad():
+        model.policy.emitter.pose.weight.normal_(0, 0.5)
+    return model
+
+
+def test_an_episode_holds_everything_with_consistent_shapes() -> None:
+    episode = small()(torch.rand(7, 1, 12, 12))
+    assert episode.poses.shape == (7, 3, 2, 3)
+    assert episode.glimpses.shape == (7, 3, 1, 5, 5)
+    assert episode.codes.shape == episode.recalls.shape == (7, 3, 10)
+    assert episode.logits.shape == (7, 3, 4)
+    assert 0 <= episode.codes.min() and episode.codes.max() <= 6
+
+
+@pytest.mark.parametrize("form", ["trace", "matrix"])
+@pytest.mark.parametrize("read", ["codes", "responses"])
+def test_stepping_by_hand_gives_the_episode(form: str, read: str) -> None:
+    """`start` and `look` write one glimpse at a time; `forward` does all at once; the answers are the same after each."""
+    model = small(memory=MemoryConfig(size=10, form=form, read=read)).eval()  # pyright: ignore[reportArgumentType]
+    images = torch.rand(4, 1, 12, 12)
+    episode = model(images)
+    for number, gaze in enumerate(islice(model.unroll(images), 3)):
+        torch.testing.assert_close(gaze.glances[number].pose, episode.poses[:, number])
+        torch.testing.assert_close(gaze.glances[number].code, episode.codes[:, number])
+        torch.testing.assert_close(model.answer(gaze), episode.logits[:, number], rtol=1e-4, atol=1e-5)
+
+
+def test_two_images_interleave_safely() -> None:
+    model = small().eval()
+    one, two = torch.rand(1, 1, 12, 12), torch.rand(1, 1, 12, 12)
+    first, second = model.start(one), model.start(two)
+    for _ in range(3):
+        first, second = model.look(first), model.look(second)
+    torch.testing.assert_close(model.answer(first), model(one).logits[:, -1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(model.answer(second), model(two).logits[:, -1], rtol=1e-4, atol=1e-5)
+
+
+def test_permuting_the_batch_permutes_the_answer() -> None:
+    model, images = small().eval(), torch.rand(6, 1, 12, 12)
+    order = torch.randperm(6)
+    torch.testing.assert_close(model(images[order]).logits, model(images).logits[order], rtol=1e-4, atol=1e-5)
+
+
+def test_evaluation_agrees_with_training_statistics() -> None:
+    """The batch-norm trap: with running statistics (learnt on the same pictures) the model answers as in training mode."""
+    model, images = small(), torch.rand(64, 1, 12, 12)
+    for _ in range(80):
+        trained = model(images)
+    evaluated = model.eval()(images)
+    torch.testing.assert_close(evaluated.codes, trained.codes, rtol=2e-2, atol=2e-2)
+    torch.testing.assert_close(evaluated.logits, trained.logits, rtol=2e-2, atol=2e-2)
+    assert (trained.poses[:, 0] - trained.poses[:, 2]).abs().max() > 0.05, "the glimpses must differ for this to mean anything"
+
+
+def test_colour_and_pictures_that_are_not_square() -> None:
+    image = ImageConfig(channels=3, height=14, width=20)
+    model = small(image=image, glimpse_height=4, glimpse_width=7)
+    episode = model(torch.rand(2, 3, 14, 20))
+    assert episode.glimpses.shape == (2, 3, 3, 4, 7)
+
+
+@pytest.mark.parametrize("where", ["emission", "pose"])
+def test_every_parameter_learns(where: str) -> None:
+    model = small(where=where, memory=MemoryConfig(size=10, learn_rates=True))
+    model(torch.rand(5, 1, 12, 12)).logits[:, -1].square().sum().backward()
+    silent = [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+    assert not silent
+
+
+def test_the_query_does_not_teach_the_context() -> None:
+    """Its gradient is stopped: with the policy frozen out, nothing reaches the context network."""
+    model = small().eval()
+    images = torch.rand(2, 1, 12, 12)
+    query = model.head.query(model.context(images))
+    query.sum().backward()
+    assert all(parameter.grad is None for parameter in model.context.parameters())
+
+
+def test_a_handful_of_images_is_overfitted() -> None:
+    model = small(seed=1)
+    images, labels = torch.rand(8, 1, 12, 12), torch.arange(8) % 4
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(150):
+        loss = torch.nn.functional.cross_entropy(model(images).logits[:, -1], labels)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5)
+        optimiser.step()
+    assert loss.item() < 0.05
+    assert (model.eval()(images).logits[:, -1].argmax(-1) == labels).all()
+
+
+def test_more_glimpses_than_it_was_built_for() -> None:
+    assert small().eval()(torch.rand(2, 1, 12, 12), glimpses=5).logits.shape == (2, 5, 4)
