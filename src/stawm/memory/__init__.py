@@ -1,1 +1,1 @@
-
+"""What the model remembers; knows nothing of images."""

@@ -10,7 +10,7 @@ W is [batch, mu, nu]: mu (axis 1) is the input, where the code e enters; nu (axi
 leaves; (e ⊗ p)[mu, nu] = e[mu] p[nu]. What a query is matched with is chosen by name:
 
     read="codes"       γ(q)[nu] = Σ_mu W[mu, nu] q[mu]     Appendix A: codes are matched, responses come back
-    read="responses"   γ(q)[mu] = Σ_nu W[mu, nu] q[nu]     Equation 2 as it stands: responses are matched, codes come back
+    read="responses"   γ(q)[mu] = Σ_nu W[mu, nu] q[nu]     Equation 2 literally: responses are matched, codes come back
 
 Since W_t = η Σ_{i<t} (1 − δ)^{t−1−i} e_i ⊗ p_i, the pairs (e_i, p_i) say all that W says: a state is either this
 `Trace` or the `Matrix`, with the same recalls and the same gradients.

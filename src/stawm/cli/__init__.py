@@ -1,0 +1,87 @@
+"""The command line: a module for each verb; `main` turns mistakes into one line and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from errno import ENOSPC
+from importlib import import_module
+
+from stawm import __version__
+from stawm.errors import StawmError, StorageError, UsageError
+
+INTERRUPTED = 130
+
+VERBS = {
+    "train": "Train a preset, or go on with a run.",
+    "evaluate": "Measure a trained model on held-out pictures, after every glimpse.",
+    "presets": "List the experiments that can be trained, or show one in full.",
+    "data": "List the named data sets, or fetch one.",
+    "figure": "Draw where a trained model looked, or how runs learnt.",
+}
+
+OVERVIEW = """\
+usage: stawm VERB ...
+
+A visual working memory for deep networks: look a few times, remember, answer.
+
+verbs:
+{verbs}
+
+`stawm VERB --help` says more; `stawm --version` prints the version.
+
+examples:
+  stawm train mnist-5k-classify
+  stawm evaluate runs/mnist-5k-classify-seed0
+  stawm figure looked runs/mnist-5k-classify-seed0
+
+exit codes: 0 done, 2 usage, 3 data, 4 checkpoint or weights, 5 training cannot go on, 6 cannot write, 130 stopped"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: 0, a `StawmError`'s own, or 130 when stopped by hand; a mistake is one line on stderr."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except StawmError as failure:
+        return _tell(failure)
+    except KeyboardInterrupt:
+        how = "; go on with --resume" if arguments[:1] == ["train"] else ""
+        print(f"stawm: stopped{how}", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`stawm presets | head`): no mistake; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as failure:
+        if failure.errno != ENOSPC:
+            raise
+        where = f" while writing {failure.filename}" if failure.filename else ""
+        return _tell(StorageError(f"the disk is full{where}; free some space and try again"))
+
+
+def first_process() -> bool:
+    """Whether this process speaks for the run: rank 0 under torchrun, and a process on its own."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments[:1] in (["--version"], ["-V"]):
+        print(f"stawm {__version__}")
+        return 0
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(OVERVIEW.format(verbs="\n".join(f"  {verb:10}{about}" for verb, about in VERBS.items())))
+        return 0 if arguments else UsageError.exit_code
+    verb, rest = arguments[0], arguments[1:]
+    if verb not in VERBS:
+        near = get_close_matches(verb, VERBS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f"there is no verb {verb!r}; {hint}stawm knows {', '.join(VERBS)}")
+    return import_module(f"stawm.cli.{verb}").run(rest)
+
+
+def _tell(failure: StawmError) -> int:
+    # All processes of a run read the same command line: one complaint about it is enough.
+    if first_process() or not isinstance(failure, UsageError):
+        print(f"stawm: {' '.join(str(failure).split())}", file=sys.stderr)
+    return failure.exit_code

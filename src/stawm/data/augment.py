@@ -1,0 +1,100 @@
+"""Random variation of whole batches: rotation, shift, mirror, colour.
+
+Every number is drawn here, from the generator that is passed in; kornia only applies it.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from stawm.errors import UsageError
+from stawm.experiments.experiment import DataConfig
+
+MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
+TURN = 2 * math.pi
+
+
+def augment(
+    images: Float[Tensor, "batch channel height width"], config: DataConfig, generator: Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """The same pictures, each rotated, shifted, mirrored and jittered by its own random amount.
+
+    With nothing asked for, the tensor that came in is returned and no number is drawn.
+    """
+    if min(config.rotate, config.shift, config.jitter) < 0 or config.jitter > 1:
+        raise UsageError(
+            f"rotate {config.rotate:g}, shift {config.shift} and jitter {config.jitter:g} cannot be used: "
+            "rotate and shift are at least 0, jitter lies between 0 and 1"
+        )
+    if config.rotate:
+        images = rotated(images, uniform(images, config.rotate, generator))
+    if config.shift:
+        images = shifted(images, config.shift, generator)
+    if config.flip:
+        images = mirrored(images, generator)
+    if config.jitter:
+        images = jittered(images, config.jitter, generator)
+    return images
+
+
+def uniform(
+    images: Float[Tensor, "batch channel height width"], largest: float, generator: Generator
+) -> Float[Tensor, " batch"]:
+    """One number for each picture, uniform between -largest and +largest."""
+    drawn = torch.rand(len(images), generator=generator, device=generator.device)
+    return (largest * (2 * drawn - 1)).to(images.device, images.dtype)
+
+
+def rotated(
+    images: Float[Tensor, "batch channel height width"], degrees: Float[Tensor, " batch"]
+) -> Float[Tensor, "batch channel height width"]:
+    """Each picture turned anticlockwise about its centre, bilinear, with zeros where nothing was."""
+    try:
+        from kornia.geometry.transform import rotate
+    except ImportError as failure:
+        raise UsageError(MISSING) from failure
+    # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
+    return rotate(images, degrees, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def shifted(
+    images: Float[Tensor, "batch channel height width"], largest: int, generator: Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """Each picture moved by up to `largest` whole pixels in both directions: a random crop after zero padding."""
+    batch, _, height, width = images.shape
+    corner = torch.randint(2 * largest + 1, (2, batch, 1), generator=generator, device=generator.device)
+    top, left = corner.to(images.device)
+    rows = top + torch.arange(height, device=images.device)
+    columns = left + torch.arange(width, device=images.device)
+    padded = torch.nn.functional.pad(images, (largest,) * 4)
+    picture = torch.arange(batch, device=images.device)[:, None, None]
+    return padded[picture, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2).contiguous()
+
+
+def mirrored(
+    images: Float[Tensor, "batch channel height width"], generator: Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """Each picture mirrored left to right, or not, with equal chances."""
+    turned = torch.rand(len(images), generator=generator, device=generator.device).to(images.device) < 0.5
+    return torch.where(turned[:, None, None, None], images.flip(-1), images)
+
+
+def jittered(
+    images: Float[Tensor, "batch channel height width"], largest: float, generator: Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """Each picture with brightness and contrast (in colour also saturation and hue) changed by up to ±`largest`.
+
+    The first three are factors about 1; hue is a share of the colour circle, at most half of it.
+    """
+    try:
+        from kornia import enhance
+    except ImportError as failure:
+        raise UsageError(MISSING) from failure
+    images = enhance.adjust_brightness_accumulative(images, 1 + uniform(images, largest, generator))
+    images = enhance.adjust_contrast_with_mean_subtraction(images, 1 + uniform(images, largest, generator))
+    if images.shape[1] == 3:
+        images = enhance.adjust_saturation_with_gray_subtraction(images, 1 + uniform(images, largest, generator))
+        images = enhance.adjust_hue(images, TURN * uniform(images, min(largest, 0.5), generator))
+    return images

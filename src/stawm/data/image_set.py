@@ -1,0 +1,65 @@
+"""Pictures as they are held: whole sets of uint8 tensors, turned into float batches only when asked."""
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int64, UInt8
+from torch import Tensor
+
+from stawm.model.objectives import Batch
+
+HASHED_AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """One split of a data set: uint8 pictures (in memory or memory-mapped), their labels if any, and a checksum."""
+
+    name: str
+    images: UInt8[Tensor, "count channel height width"]
+    labels: Int64[Tensor, " count"] | None
+    classes: tuple[str, ...]
+    checksum: str
+
+    def __len__(self) -> int:
+        """The number of pictures."""
+        return self.images.shape[0]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The pictures to learn from and the pictures held out."""
+
+    train: ImageSet
+    test: ImageSet
+
+
+def pixel_digest(images: UInt8[Tensor, "count channel height width"]) -> str:
+    """The sha256 of the pixels alone, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    pixels = images.contiguous().view(-1).numpy()
+    for start in range(0, len(pixels), HASHED_AT_ONCE):
+        digest.update(pixels[start : start + HASHED_AT_ONCE].data)
+    return digest.hexdigest()
+
+
+def image_set(
+    name: str,
+    images: UInt8[Tensor, "count channel height width"],
+    labels: Int64[Tensor, " count"] | None,
+    classes: tuple[str, ...],
+    pixels: str | None = None,
+) -> ImageSet:
+    """An image set with its checksum: the sha256 of shape, digest of the pixels (`pixels`, if known) and labels."""
+    known = pixels or pixel_digest(images)
+    written = None if labels is None else labels.tolist()
+    checksum = hashlib.sha256(repr((tuple(images.shape), known, written)).encode()).hexdigest()
+    return ImageSet(name, images, labels, classes, checksum)
+
+
+def batch_of(pictures: ImageSet, indices: Int64[Tensor, " batch"], device: torch.device | str | None = None) -> Batch:
+    """The pictures at `indices` as float32 in [0, 1] with their labels, on `device`; uint8 is what travels there."""
+    images = pictures.images[indices].to(device)
+    labels = None if pictures.labels is None else pictures.labels[indices].to(device)
+    return Batch(images.float().div_(255), labels)

@@ -1,0 +1,148 @@
+"""Picture files to arrays of one shape: upright, eight bits, grey or colour, cropped about the centre, scaled."""
+
+import io
+import math
+import os
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from stawm.data.progress import Bar
+from stawm.errors import DataError
+
+Shape = tuple[int, int, int]
+Box = tuple[float, float, float, float]
+Frame = Callable[[int, int], Box]
+AT_ONCE = 256
+NAMED = 3
+SIXTEEN_TO_EIGHT_BITS = 257
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture by its name under a root (a folder or a zip archive), and a stamp that changes when it does."""
+
+    name: str
+    stamp: str
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A file that cannot be used, and why."""
+
+    name: str
+    why: str
+
+
+def whole(width: int, height: int) -> Box:
+    """The frame that leaves nothing out."""
+    return (0, 0, width, height)
+
+
+@contextmanager
+def reader(root: Path) -> Iterator[Callable[[str], bytes]]:
+    """A function from the names under `root` to their contents."""
+    if root.is_dir():
+        yield lambda name: (root / name).read_bytes()
+    else:
+        with zipfile.ZipFile(root) as archive:
+            yield archive.read
+
+
+def centred(box: Box, aspect: float) -> Box:
+    """The largest part of a box, about its centre, that is `aspect` times as wide as high."""
+    left, top, right, bottom = box
+    width = min(right - left, (bottom - top) * aspect)
+    height = min(bottom - top, (right - left) / aspect)
+    across, down = (left + right) / 2, (top + bottom) / 2
+    return (across - width / 2, down - height / 2, across + width / 2, down + height / 2)
+
+
+def upright(content: bytes, colour: bool) -> Image.Image:
+    """A picture file in mode L or RGB, turned as its EXIF says; what is transparent becomes black, the padding."""
+    with Image.open(io.BytesIO(content)) as opened:
+        picture = ImageOps.exif_transpose(opened)
+    if picture.mode == "F":
+        raise ValueError("has floating-point pixels")
+    if picture.mode.startswith("I"):
+        wide = np.asarray(picture).astype(np.int64)
+        picture = Image.fromarray((wide.clip(0, 65535) / SIXTEEN_TO_EIGHT_BITS).round().astype(np.uint8))
+    if picture.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in picture.info:
+        layers = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", layers.size, (0, 0, 0, 255)), layers)
+    return picture.convert("RGB" if colour else "L")
+
+
+def pixels_of(content: bytes, shape: Shape, frame: Frame) -> np.ndarray:
+    """The pixels [channel height width] of a picture file: its frame, centre-cropped to the proportions asked for."""
+    channels, height, width = shape
+    picture = upright(content, colour=channels == 3)
+    left, top, right, bottom = centred(frame(picture.width, picture.height), width / height)
+    # Cropped before it is scaled, or the filter would mix in what lies outside.
+    at = math.floor(left), math.floor(top)
+    inside = picture.crop((*at, math.ceil(right), math.ceil(bottom)))
+    box = (left - at[0], top - at[1], right - at[0], bottom - at[1])
+    scaled = np.asarray(inside.resize((width, height), Image.Resampling.BILINEAR, box=box))
+    return scaled.transpose(2, 0, 1) if channels == 3 else scaled[None]
+
+
+def shape_of(root: Path, picture: Picture) -> Shape:
+    """The shape (channels, height, width) of a single picture."""
+    try:
+        with reader(root) as read, Image.open(io.BytesIO(read(picture.name))) as opened:
+            seen = ImageOps.exif_transpose(opened)
+            return (
+                1 if seen.mode in ("1", "L", "LA", "F") or seen.mode.startswith("I") else 3,
+                seen.height,
+                seen.width,
+            )
+    except Exception as failure:
+        raise refusal(root, [Misfit(picture.name, why(failure))]) from failure
+
+
+def each(root: Path, pictures: Sequence[Picture], shape: Shape, frame: Frame) -> Iterator[np.ndarray]:
+    """The pixels of every picture in turn; all that cannot be used are named together at the end."""
+    misfits: list[Misfit] = []
+    with reader(root) as read, ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata; what it cannot decode it raises.
+
+        def decode(picture: Picture) -> np.ndarray | Misfit:
+            try:
+                return pixels_of(read(picture.name), shape, frame)
+            except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
+                return Misfit(picture.name, why(failure))
+
+        with Bar(f"reading {root.name}", "pictures", len(pictures)) as bar:
+            for start in range(0, len(pictures), AT_ONCE):
+                for result in pool.map(decode, pictures[start : start + AT_ONCE]):
+                    if isinstance(result, Misfit):
+                        misfits.append(result)
+                    else:
+                        yield result
+                    bar.update(1)
+    if misfits:
+        raise refusal(root, misfits)
+
+
+def why(failure: Exception) -> str:
+    """Why a picture cannot be used, in a few words."""
+    if isinstance(failure, UnidentifiedImageError):
+        return "not a picture"
+    if isinstance(failure, Image.DecompressionBombError):
+        return "too large"
+    return " ".join(str(failure).split())[:80] or "broken"
+
+
+def refusal(root: Path, misfits: Sequence[Misfit]) -> DataError:
+    """The error that names the first few files that cannot be used, and says how many more there are."""
+    ordered = sorted(misfits, key=lambda misfit: misfit.name)
+    named = ", ".join(f"{misfit.name} ({misfit.why})" for misfit in ordered[:NAMED])
+    more = f" and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
+    return DataError(f"{root} has files that cannot be used: {named}{more}; remove or replace them")

@@ -1,0 +1,1 @@
+"""Episodes and records in, pictures out."""

@@ -1,0 +1,145 @@
+"""Where the model looked: each image with its glimpses drawn over it, what it saw, and what it believed after each."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from PIL import Image
+from torch import Tensor
+
+from stawm.model.stawm import Episode
+from stawm.show.sheet import FAINT, HAIR, INK, PAPER, RIGHT, WRONG, Point, Sheet, colour_of, shortened
+
+EDGE = 168
+"""The longer edge of an image on the sheet, in pixels."""
+MARGIN = 28
+"""Room around an image for glimpses that reach past it."""
+CELL = 92
+"""The longer edge of a glimpse on the sheet."""
+BELIEF = 40
+"""Height of the answer below a glimpse."""
+NUMBER = 7
+"""Radius of a glimpse's number."""
+GAP = 12
+HEAD = 30
+
+
+def where_it_looked(
+    episode: Episode,
+    *,
+    labels: Int[Tensor, "batch"] | None = None,
+    classes: Sequence[str] = (),
+    pictures: int = 6,
+) -> Image.Image:
+    """A sheet with one row for each of the first `pictures` images.
+
+    On the left the image with the outline of every glimpse, coloured and numbered in order; then the glimpses as the
+    model saw them, and below each its belief after that glimpse: the class and its probability.
+    """
+    rows = min(pictures, episode.images.shape[0])
+    glimpses = episode.poses.shape[1]
+    beliefs = episode.logits.detach().float().softmax(-1).cpu()
+    names = list(classes) or [str(place) for place in range(beliefs.shape[-1])]
+    frame_width, frame_height, _ = _frame(episode)
+    cell_width, cell_height = _cell(episode)
+    left_width = frame_width + 2 * MARGIN
+    row_height = max(frame_height + 2 * MARGIN, cell_height + BELIEF + 2 * GAP)
+    sheet = Sheet(left_width + glimpses * (CELL + GAP) + GAP, HEAD + rows * row_height)
+    sheet.text((MARGIN, 10), "where it looked", 13, FAINT)
+    sheet.text((left_width, 10), "what it saw, and what it believed after each glimpse", 13, FAINT)
+    for row in range(rows):
+        top = HEAD + row * row_height
+        if row:
+            sheet.line([(GAP, top), (sheet.width - GAP, top)], HAIR)
+        truth = None if labels is None else int(labels[row])
+        sheet.inset(_drawn_image(episode, row), 0, top + (row_height - frame_height) / 2 - MARGIN + 0.5)
+        if truth is not None:
+            spot = (MARGIN + frame_width / 2, top + (row_height + frame_height) / 2 + MARGIN - 6)
+            sheet.text(spot, f"is {shortened(names[truth], 12, frame_width - 16)}", 12, FAINT, "ms")
+        for glimpse in range(glimpses):
+            left = left_width + glimpse * (CELL + GAP)
+            cell_top = top + (row_height - cell_height - BELIEF) / 2
+            _draw_glimpse(sheet, episode, row, glimpse, left + (CELL - cell_width) / 2, cell_top)
+            _draw_belief(sheet, beliefs[row, glimpse], names, truth, left, cell_top + cell_height + 10)
+    return sheet.finished()
+
+
+def outline_of(pose: Float[Tensor, "2 3"], height: int, width: int) -> list[Point]:
+    """The corners of a glimpse in pixels of its image: top left, top right, bottom right, bottom left.
+
+    Pixel (0, 0) covers [0, 1]²; with aligned corners, -1 is the centre of the first pixel and 1 that of the last.
+    """
+    corners = torch.tensor([[-1.0, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]])
+    places = corners @ pose.detach().float().cpu().T
+    return [((x + 1) / 2 * (width - 1) + 0.5, (y + 1) / 2 * (height - 1) + 0.5) for x, y in places.tolist()]
+
+
+def picture_of(image: Float[Tensor, "channel height width"]) -> Image.Image:
+    """An image in [0, 1], grey or colour, as an RGB picture."""
+    levels = (image.detach().float().cpu().clamp(0, 1) * 255).round().to(torch.uint8)
+    if levels.shape[0] != 3:
+        levels = levels[:1].expand(3, -1, -1)
+    return Image.fromarray(levels.permute(1, 2, 0).contiguous().numpy(), "RGB")
+
+
+def _cell(episode: Episode) -> tuple[float, float]:
+    """Width and height of a glimpse on the sheet."""
+    height, width = episode.glimpses.shape[-2:]
+    return CELL * min(1, width / height), CELL * min(1, height / width)
+
+
+def _frame(episode: Episode) -> tuple[float, float, float]:
+    """Width and height of an image on the sheet, and the size of one of its pixels."""
+    height, width = episode.images.shape[-2:]
+    scale = EDGE / max(height, width)
+    return width * scale, height * scale, scale
+
+
+def _drawn_image(episode: Episode, row: int) -> Sheet:
+    """An image in its margin with all outlines, then all numbers, so that no line crosses a number."""
+    frame_width, frame_height, scale = _frame(episode)
+    height, width = episode.images.shape[-2:]
+    sheet = Sheet(frame_width + 2 * MARGIN, frame_height + 2 * MARGIN)
+    sheet.picture(picture_of(episode.images[row]), MARGIN, MARGIN, frame_width, frame_height)
+    count = episode.poses.shape[1]
+    outlines = [
+        [(MARGIN + x * scale, MARGIN + y * scale) for x, y in outline_of(pose, height, width)]
+        for pose in episode.poses[row]
+    ]
+    for glimpse, corners in enumerate(outlines):
+        sheet.outline(corners, colour_of(glimpse, count), 2)
+    for glimpse, corners in enumerate(outlines):
+        x = min(max(corners[0][0], NUMBER), sheet.width - NUMBER)
+        y = min(max(corners[0][1], NUMBER), sheet.height - NUMBER)
+        _draw_number(sheet, (x, y), glimpse, count)
+    return sheet
+
+
+def _draw_number(sheet: Sheet, at: Point, glimpse: int, count: int) -> None:
+    sheet.disc(at, NUMBER, colour_of(glimpse, count))
+    sheet.text(at, str(glimpse + 1), 10, PAPER, "mm")
+
+
+def _draw_glimpse(sheet: Sheet, episode: Episode, row: int, glimpse: int, left: float, top: float) -> None:
+    across, down = _cell(episode)
+    count = episode.poses.shape[1]
+    sheet.box(left - 3, top - 3, across + 6, down + 6, colour_of(glimpse, count))
+    sheet.picture(picture_of(episode.glimpses[row, glimpse]), left, top, across, down)
+    _draw_number(sheet, (left, top), glimpse, count)
+
+
+def _draw_belief(
+    sheet: Sheet,
+    belief: Float[Tensor, "classes"],
+    names: Sequence[str],
+    truth: int | None,
+    left: float,
+    top: float,
+) -> None:
+    answer = int(belief.argmax())
+    share = float(belief[answer])
+    colour = INK if truth is None else RIGHT if answer == truth else WRONG
+    sheet.text((left, top + 14), shortened(names[answer], 13, CELL - 40), 13, colour, "ls")
+    sheet.text((left + CELL, top + 14), f"{100 * share:.0f} %", 11, FAINT, "rs")
+    sheet.box(left, top + 20, CELL, 5, HAIR)
+    sheet.box(left, top + 20, CELL * share, 5, colour)

@@ -1,0 +1,1 @@
+"""How a model is trained: fit, checkpoints, schedules, health, evaluation and weights."""

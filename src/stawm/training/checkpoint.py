@@ -1,0 +1,163 @@
+"""A run at one step, as one safetensors file: tensors, and the rest as JSON in its header. No pickles."""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from stawm.errors import CheckpointError
+from stawm.experiments.experiment import Experiment
+from stawm.storage import PARTIAL, whole_file, write_text
+
+FORMAT = 1
+KEEP = 2
+EXPERIMENT = "experiment.json"
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to go on: `tensors` by name, and the rest as plain JSON values."""
+
+    experiment: Experiment
+    step: int
+    """Steps done since the start of the run."""
+    epoch: int
+    """Epochs done."""
+    position: int
+    """Steps done in the epoch that is under way."""
+    world: int
+    """Processes that wrote it."""
+    checksum: str
+    """Of the training images."""
+    sums: dict[str, list[float]]
+    """Running sums of the epoch's record: for each name the total and how often it was counted."""
+    seconds: float
+    """Time spent on the epoch that is under way."""
+    tensors: dict[str, Tensor] = field(repr=False)
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """The tensors of one part (`model`, `average`, `optimiser`, `random`), by their names within it."""
+        return {
+            key.removeprefix(f"{name}/"): value for key, value in self.tensors.items() if key.startswith(f"{name}/")
+        }
+
+
+def save_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
+    """Write `checkpoint` wholly or not at all, keep the one before it, and remove older ones."""
+    state = {key: value for key, value in vars(checkpoint).items() if key not in ("tensors", "experiment")}
+    header = {
+        "format": str(FORMAT),
+        "experiment": json.dumps(checkpoint.experiment.to_dict()),
+        "state": json.dumps(state),
+    }
+    path = run / CHECKPOINTS / f"step-{checkpoint.step:08d}.safetensors"
+    with whole_file(path) as partial:
+        write_tensors(checkpoint.tensors, partial, header)
+    for old in list_checkpoints(run)[:-KEEP]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint in `path`; a truncated or foreign file is a `CheckpointError` that says how to go on."""
+    tensors, header = read_tensors(path, _cure(path))
+    try:
+        if int(header["format"]) != FORMAT:
+            raise CheckpointError(
+                f"{path} has format {header['format']}, this stawm reads {FORMAT}; use the stawm that wrote it"
+            )
+        experiment = Experiment.from_dict(json.loads(header["experiment"]))
+        return Checkpoint(experiment=experiment, tensors=tensors, **json.loads(header["state"]))
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CheckpointError(f"{path} is not a checkpoint of stawm ({failure!r}); {_cure(path)}") from failure
+
+
+def list_checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first; leftovers of unfinished writing are not among them."""
+    return sorted((run / CHECKPOINTS).glob("step-*.safetensors"))
+
+
+def newest_checkpoint(run: Path) -> Checkpoint | None:
+    """The newest checkpoint of a run, or none if it died before the first."""
+    found = list_checkpoints(run)
+    return load_checkpoint(found[-1]) if found else None
+
+
+def begin(run: Path, experiment: Experiment) -> None:
+    """Make `run` the folder of a new run."""
+    write_text(run / EXPERIMENT, json.dumps(experiment.to_dict(), indent=2) + "\n")
+
+
+def holds_run(run: Path) -> bool:
+    """Whether a run was begun in this folder."""
+    return (run / EXPERIMENT).exists() or bool(list_checkpoints(run))
+
+
+def experiment_of(run: Path) -> Experiment:
+    """The experiment of the run in this folder."""
+    path = run / EXPERIMENT
+    if not path.exists():
+        raise CheckpointError(f"there is no run in {run} (no {EXPERIMENT}); start one without --resume")
+    try:
+        values = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as failure:
+        raise CheckpointError(f"{path} cannot be read ({failure}); start the run again in another folder") from failure
+    return Experiment.from_dict(values)
+
+
+def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
+    """Refuse to resume `run` with other settings than it was begun with, naming the first that differs.
+
+    Words about the experiment may differ; nothing else may, not even the number of epochs, on which schedules depend.
+    """
+    words = {"about": "", "paper": "", "reach": "", "deviations": ()}
+    difference = _difference(replace(wanted, **words).to_dict(), replace(stored, **words).to_dict())
+    if difference:
+        name, asked, begun = difference
+        raise CheckpointError(
+            f"the run in {run} was begun with {name} = {begun!r}, not {asked!r}; resume it as it was or start a new one"
+        )
+
+
+def sweep(run: Path) -> None:
+    """Remove what unfinished writing left behind in the folder of a run."""
+    for folder in (run, run / CHECKPOINTS):
+        for leftover in folder.glob(f".*{PARTIAL}"):
+            leftover.unlink(missing_ok=True)
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path, header: dict[str, str]) -> None:
+    """Write tensors and a header of strings to a safetensors file; a failing disk is an `OSError`."""
+    path.write_bytes(save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, metadata=header))
+
+
+def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the header of a safetensors file; one that is missing or not whole is a `CheckpointError`."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except FileNotFoundError as failure:
+        raise CheckpointError(f"there is no {path}; {cure}") from failure
+    except (SafetensorError, OSError, ValueError) as failure:
+        raise CheckpointError(f"{path} is truncated or damaged ({failure}); {cure}") from failure
+
+
+def _cure(path: Path) -> str:
+    """What to do about a broken checkpoint: the one before it is usually whole."""
+    older = [other for other in sorted(path.parent.glob("step-*.safetensors")) if other.name < path.name]
+    return f"delete it to go on from {older[-1].name}" if older else "delete its run and start again"
+
+
+def _difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    if isinstance(wanted, dict) and isinstance(stored, dict):
+        for key in wanted:
+            found = _difference(wanted[key], stored.get(key), f"{name}.{key}" if name else key)
+            if found:
+                return found
+        return None
+    return None if wanted == stored else (name, wanted, stored)

@@ -1,0 +1,252 @@
+"""Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
+
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from stawm.data import load_data
+from stawm.data.augment import augment
+from stawm.data.image_set import ImageSet, Splits, batch_of
+from stawm.errors import CheckpointError, DataError, UsageError
+from stawm.experiments.experiment import DataConfig, Experiment
+from stawm.training import checkpoint as checkpoints
+from stawm.training.checkpoint import Checkpoint
+from stawm.training.engine import Sums, add_up, generator_of, start_engine
+from stawm.training.evaluate import check_fits, evaluate
+from stawm.training.health import warnings
+from stawm.training.learner import HEALTH, SCORE, TERM
+from stawm.training.records import Journal, OnStep, Record, Step
+from stawm.training.schedule import learning_rate
+from stawm.training.trainer import Trainer
+from stawm.training.weights import WEIGHTS, export
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+def fit(
+    experiment: Experiment | None,
+    run: Path | str,
+    *,
+    resume: bool = False,
+    data_dir: Path | None = None,
+    data: Splits | None = None,
+    accelerator: str = "auto",
+    on_step: OnStep | None = None,
+) -> Generator[Record, None, None]:
+    """Train `experiment` in the folder `run`, yielding one record an epoch; weights are exported after the last.
+
+    With `resume`, a run goes on from its newest checkpoint and ends as if it had never stopped (`experiment` may then
+    be none; if given, it must be the run's). `data` are images of the caller's own instead of those that the experiment
+    names. `on_step` sees every step. Under `torchrun` every process calls this and the first one writes; `run` must be
+    a folder that all of them see.
+    """
+    yield from _Fit(start_engine(accelerator), experiment, Path(run), resume, data_dir, data).epochs(on_step)
+
+
+@dataclass
+class _Progress:
+    """Where a run stands: what a checkpoint keeps besides tensors."""
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    sums: Sums = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def count(self, measured: dict[str, float]) -> None:
+        """Add the measures of one more step."""
+        for name, value in measured.items():
+            total = self.sums.setdefault(name, [0.0, 0.0])
+            total[0] += value
+            total[1] += 1
+        self.step += 1
+        self.position += 1
+
+    def means(self, prefix: str) -> dict[str, float]:
+        """The means over the epoch so far of the measures with this prefix, which is taken off."""
+        found = {name: pair for name, pair in self.sums.items() if name.startswith(prefix)}
+        return {name.removeprefix(prefix): total / count for name, (total, count) in found.items()}
+
+
+class _Fit:
+    """One call of `fit`: checked, opened or resumed, then run epoch by epoch."""
+
+    def __init__(
+        self,
+        engine: "Fabric",
+        experiment: Experiment | None,
+        run: Path,
+        resume: bool,
+        data_dir: Path | None,
+        data: Splits | None,
+    ) -> None:
+        self.engine, self.run = engine, run
+        self.experiment = _experiment(experiment, run, resume)
+        model, training = self.experiment.model, self.experiment.training
+        if data is None:
+            size = (model.image.channels, model.image.height, model.image.width)
+            data = load_data(self.experiment.data.name, data_dir=data_dir, image=size)
+        self.train, self.held_out, self.split = _splits(data, self.experiment.data)
+        check_fits(self.train, model)
+        check_fits(self.held_out, model)
+        self.share = min(training.batch_size, len(self.train)) // engine.world_size
+        if self.share < 1 or training.epochs < 1:
+            raise UsageError(
+                "training needs at least one epoch, and one image for each process in a batch; given: "
+                f"{training.epochs} epochs, batch_size {training.batch_size}, {engine.world_size} processes"
+            )
+        self.batch = self.share * engine.world_size
+        self.steps = len(self.train) // self.batch
+        self.trainer = Trainer(engine, self.experiment, self.steps)
+        self.progress = _Progress()
+        if resume:
+            self._resume()
+        engine.barrier()
+        if engine.is_global_zero:
+            checkpoints.sweep(run) if resume else checkpoints.begin(run, self.experiment)
+        engine.barrier()
+
+    def epochs(self, on_step: OnStep | None) -> Iterator[Record]:
+        """The records of the epochs that are left."""
+        last, step = self.experiment.training.epochs, self.progress.step
+        journal = Journal(self.run, epoch=self.progress.epoch, step=step) if self.engine.is_global_zero else None
+        try:
+            if journal and self.progress.epoch == last:
+                self._export(journal)
+            while self.progress.epoch < last:
+                self._epoch(on_step)
+                record = self._record()
+                # Written down before the checkpoint: a run that dies in between writes the same line again.
+                if journal:
+                    journal.add(record)
+                self.progress = _Progress(step=self.progress.step, epoch=self.progress.epoch + 1)
+                self._save()
+                if journal and self.progress.epoch == last:
+                    self._export(journal)
+                yield record
+        finally:
+            if journal:
+                journal.close()
+
+    def _epoch(self, on_step: OnStep | None) -> None:
+        progress, training, seed = self.progress, self.experiment.training, self.experiment.seed
+        order = torch.randperm(len(self.train), generator=generator_of(seed, progress.epoch))
+        before, started = progress.seconds, time.perf_counter()
+        while progress.position < self.steps:
+            first = progress.position * self.batch + self.engine.global_rank * self.share
+            batch = batch_of(self.train, order[first : first + self.share], self.engine.device)
+            chance = generator_of(seed, progress.epoch, progress.position, self.engine.global_rank)
+            images = augment(batch.images, self.experiment.data, chance)
+            progress.count(self.trainer.step(images, batch.labels, progress.step))
+            progress.seconds = before + time.perf_counter() - started
+            if on_step:
+                on_step(self._step())
+            every = training.checkpoint_every
+            if every > 0 and progress.step % every == 0 and progress.position < self.steps:
+                self._save()
+                progress.seconds = before + time.perf_counter() - started
+
+    def _step(self) -> Step:
+        progress, training = self.progress, self.experiment.training
+        rate = progress.position / max(progress.seconds, 1e-9)
+        return Step(
+            epoch=progress.epoch + 1,
+            epochs=training.epochs,
+            step=progress.position,
+            steps=self.steps,
+            loss=sum(progress.means(TERM).values()),
+            scores=progress.means(SCORE),
+            images_per_second=rate * self.batch,
+            seconds_left=(training.epochs * self.steps - progress.step) / rate,
+        )
+
+    def _record(self) -> Record:
+        """The record of the epoch that has just been trained, with the scores on held-out images."""
+        self.progress.sums = _levelled(self.engine, self.progress.sums)
+        progress, trainer = self.progress, self.trainer
+        terms, health = progress.means(TERM), progress.means(HEALTH)
+        found = evaluate(trainer.judged, self.held_out, trainer.objective, engine=self.engine)
+        return Record(
+            epoch=progress.epoch + 1,
+            step=progress.step,
+            learning_rate=learning_rate(self.experiment.training, progress.step - 1, self.steps),
+            train={"loss": sum(terms.values())} | terms | progress.means(SCORE),
+            held_out={"split": self.split} | found,
+            health=health,
+            warnings=warnings(health),
+            timing={"seconds": progress.seconds, "images_per_second": self.steps * self.batch / progress.seconds},
+        )
+
+    def _save(self) -> None:
+        """Write a checkpoint; sums are levelled over the processes so that a resumed run adds up the same numbers."""
+        self.progress.sums = _levelled(self.engine, self.progress.sums)
+        tensors = self.trainer.tensors()
+        if self.engine.is_global_zero:
+            state = Checkpoint(
+                experiment=self.experiment,
+                world=self.engine.world_size,
+                checksum=self.train.checksum,
+                tensors=tensors,
+                **vars(self.progress),
+            )
+            checkpoints.save_checkpoint(self.run, state)
+
+    def _resume(self) -> None:
+        checkpoint = checkpoints.newest_checkpoint(self.run)
+        if checkpoint is None:
+            return
+        checkpoints.check_same(self.experiment, checkpoint.experiment, self.run)
+        if checkpoint.checksum != self.train.checksum:
+            raise CheckpointError(
+                f"the images of {self.train.name} are not those that {self.run} was begun with; start a new run"
+            )
+        self.trainer.restore(checkpoint)
+        self.progress = _Progress(
+            checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds
+        )
+
+    def _export(self, journal: Journal) -> None:
+        """Write the weights, with what the last epoch's evaluation found."""
+        entry = journal.entries[-1]
+        found = {name: value for name, value in entry["held_out"].items() if name != "health"}
+        export(self.trainer.judged, self.experiment, self.run / WEIGHTS, {"epoch": entry["epoch"]} | found)
+
+
+def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experiment:
+    """The experiment to train: the one given for a new run, the run's own for one that is resumed."""
+    if resume:
+        stored = checkpoints.experiment_of(run)
+        checkpoints.check_same(wanted or stored, stored, run)
+        return stored
+    if checkpoints.holds_run(run):
+        raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
+    if wanted is None:
+        raise UsageError("no experiment given to start a run with; name a preset")
+    return wanted
+
+
+def _splits(data: Splits, config: DataConfig) -> tuple[ImageSet, ImageSet, str]:
+    """The images to learn from, those to measure on, and the name of the latter split."""
+    if config.hold_out == 0:
+        return data.train, data.test, "test"
+    kept = len(data.train) - config.hold_out
+    if kept < 1 or config.hold_out < 0:
+        raise DataError(
+            f"data.hold_out={config.hold_out} leaves nothing of {len(data.train)} images to learn from; lower it"
+        )
+    return _cut(data.train, slice(kept)), _cut(data.train, slice(kept, None)), "validation"
+
+
+def _cut(images: ImageSet, part: slice) -> ImageSet:
+    labels = None if images.labels is None else images.labels[part]
+    return replace(images, images=images.images[part], labels=labels)
+
+
+def _levelled(engine: "Fabric", sums: Sums) -> Sums:
+    """The sums averaged over the processes, so that all hold the same."""
+    return {name: [each / engine.world_size for each in pair] for name, pair in add_up(engine, sums).items()}

@@ -1,0 +1,97 @@
+"""The health of a run, read from an episode: does the memory pass gradients, do the glimpses look around?"""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.model.stawm import Episode
+from stawm.vision.glimpse import identity_pose, outside
+
+CODE_BOUND = 6.0
+"""Codes go through ReLU6, whatever the memory's own activation is."""
+SATURATED, SILENT = 0.999, 1e-9
+"""Units from the one or up to the other, as shares of the bound; small but positive is the healthy start of ReLU6."""
+STUCK_SHARE = 0.9
+LEFT_SHARE = 0.8
+ONE_PLACE = 0.02
+"""Glimpse centres that differ by less than this (the image is 2 wide) are in one place: a quarter of an MNIST pixel."""
+MOVED = 0.1
+
+
+@torch.no_grad()
+def health(episode: Episode, memory: HebbRosenblatt) -> dict[str, Float[Tensor, ""]]:
+    """Named numbers about an episode, each a mean over the batch.
+
+    `codes_saturated` and `recalls_saturated` (of the terminal recall) are the shares of units at the upper bound of
+    their activation, `…_silent` at zero; `memory_norm` is the Frobenius norm of W. For each glimpse t: `outside/t`, the
+    share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard deviation of its centre and of
+    its size over the batch. `path_spread` is that of the centres over the glimpses of one image, and `moved` how far
+    poses are from the identity.
+    """
+    poses = episode.poses
+    centres, scales = poses[..., 2], torch.linalg.det(poses[..., :2]).abs().sqrt()
+    rates = memory.rates()
+    values = {
+        "memory_norm": memory.norm(episode.state).mean(),
+        "delta": rates.delta,
+        "eta": rates.eta,
+        "theta": rates.theta,
+        "path_spread": _spread(centres, 1).mean(),
+        "moved": (poses - identity_pose().to(poses)).square().mean((-2, -1)).sqrt().mean(),
+    }
+    values |= _stuck("codes", episode.codes, CODE_BOUND)
+    values |= _stuck("recalls", episode.recalls[:, -1], memory.activation.bound)
+    by_glimpse = {
+        "outside": outside(poses).mean(0),
+        "shift_spread": _spread(centres, 0),
+        "scale_spread": scales.std(0, correction=0),
+    }
+    for name, each in by_glimpse.items():
+        values |= {f"{name}/{glimpse}": value for glimpse, value in enumerate(each, 1)}
+    return {name: value.detach().to(poses.dtype) for name, value in values.items()}
+
+
+def warnings(values: Mapping[str, float]) -> list[str]:
+    """What is wrong with a run of this health and what to try, one sentence each; none if all is well."""
+    found = []
+    silent, saturated = values["recalls_silent"], values["recalls_saturated"]
+    if silent + saturated > STUCK_SHARE:
+        found.append(
+            f"the memory is saturated: {saturated:.0%} of recall units are at their upper bound and {silent:.0%} at "
+            "zero, where no gradient passes; lower the learning rate or eta, or use warm-up"
+        )
+    shares = [values[f"outside/{glimpse}"] for glimpse in range(1, _glimpses(values) + 1)]
+    left = [(glimpse, share) for glimpse, share in enumerate(shares, 1) if share > LEFT_SHARE]
+    if left:
+        which = ", ".join(f"{glimpse} ({share:.0%})" for glimpse, share in left)
+        found.append(
+            f"glimpses have left the image (share outside): {which}; lower the learning rate or use warm-up, and "
+            "start again if they do not come back"
+        )
+    spreads = [values[f"shift_spread/{glimpse}"] for glimpse in range(1, len(shares) + 1)]
+    if values["moved"] > MOVED and max(*spreads, values["path_spread"]) < ONE_PLACE:
+        found.append(
+            f"all glimpses of all images look at one place (their centres differ by {max(spreads):.3f} or less); "
+            "lower the learning rate or use warm-up, and start again with another seed"
+        )
+    return found
+
+
+def _glimpses(values: Mapping[str, float]) -> int:
+    return sum(name.startswith("outside/") for name in values)
+
+
+def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tensor, "*rest"]:
+    """The standard deviation of centres along an axis: the root of both coordinates' variances together."""
+    return centres.var(axis, correction=0).sum(-1).sqrt()
+
+
+def _stuck(name: str, units: Tensor, bound: float) -> dict[str, Tensor]:
+    """The shares of units at either end of [0, bound], the range of every activation that a memory may use."""
+    return {
+        f"{name}_saturated": (units >= SATURATED * bound).to(units.dtype).mean(),
+        f"{name}_silent": (units <= SILENT * bound).to(units.dtype).mean(),
+    }

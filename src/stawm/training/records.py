@@ -1,0 +1,124 @@
+"""What a run writes down for people: one record an epoch, in metrics.jsonl and in TensorBoard."""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stawm.errors import CheckpointError
+from stawm.storage import write_text
+
+logger = logging.getLogger(__name__)
+
+METRICS = "metrics.jsonl"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One training step as a progress bar shows it; `scores` and `loss` are means over the epoch so far."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float
+    scores: dict[str, float]
+    images_per_second: float
+    seconds_left: float
+    """Until the end of the whole run, evaluation not counted."""
+
+    @property
+    def error(self) -> float | None:
+        """The share of wrong answers over the epoch so far, where the task has one."""
+        return self.scores.get("error")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One epoch of a run. Only `timing` may differ between a resumed run and an unbroken one."""
+
+    epoch: int
+    """Epochs done, this one included."""
+    step: int
+    """Steps done since the start of the run."""
+    learning_rate: float
+    """That of the epoch's last step."""
+    train: dict[str, float]
+    """Means over the epoch: the loss, its terms, and the scores."""
+    held_out: dict[str, Any]
+    """What `evaluate` found, and on which split."""
+    health: dict[str, float]
+    warnings: list[str]
+    timing: dict[str, float]
+
+    @property
+    def error(self) -> float | None:
+        """The share of wrong answers on held-out images, where the task has one."""
+        return self.held_out["scores"].get("error")
+
+    def to_dict(self) -> dict[str, Any]:
+        """This record as plain JSON values."""
+        return asdict(self)
+
+
+OnStep = Callable[[Step], None]
+
+
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """The records of a run so far, oldest first; none if it has not finished an epoch."""
+    path = run / METRICS
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        return [json.loads(line) for line in lines]
+    except json.JSONDecodeError as failure:
+        raise CheckpointError(f"{path} is not whole: {failure}; delete its last line") from failure
+
+
+class Journal:
+    """The open books of a run: metrics.jsonl, rewritten whole each epoch, and TensorBoard where it is installed."""
+
+    def __init__(self, run: Path, *, epoch: int, step: int) -> None:
+        """Books that go on after `epoch` epochs and `step` steps; later entries are struck out."""
+        self.path = run / METRICS
+        self.entries = [entry for entry in read_metrics(run) if entry["epoch"] <= epoch]
+        self._write()
+        try:
+            from torch.utils.tensorboard.writer import SummaryWriter
+        except ImportError:
+            self.board = None
+            logger.warning("tensorboard is not installed, so curves are in %s only", self.path)
+        else:
+            self.board = SummaryWriter(str(run / "tensorboard"), purge_step=step + 1)
+
+    def add(self, record: Record) -> None:
+        """Enter `record`."""
+        self.entries.append(record.to_dict())
+        self._write()
+        if self.board is None:
+            return
+        for name, value in _scalars(record.to_dict()):
+            self.board.add_scalar(name, value, record.step)
+        self.board.flush()
+
+    def _write(self) -> None:
+        write_text(self.path, "".join(json.dumps(entry, allow_nan=False) + "\n" for entry in self.entries))
+
+    def close(self) -> None:
+        """Close the books."""
+        if self.board is not None:
+            self.board.close()
+
+
+def _scalars(entry: Any, name: str = "") -> list[tuple[str, float]]:
+    """The numbers of a nested entry, each with its path as a name."""
+    if isinstance(entry, dict):
+        pairs = [(f"{name}/{key}" if name else key, value) for key, value in entry.items()]
+    elif isinstance(entry, list):
+        pairs = [(f"{name}/{place}", value) for place, value in enumerate(entry, 1)]
+    else:
+        return [(name, float(entry))] if isinstance(entry, int | float) and name not in ("epoch", "step") else []
+    return [scalar for key, value in pairs for scalar in _scalars(value, key)]

@@ -1,0 +1,51 @@
+"""The learning rate and the averaging of weights as pure functions of the step: nothing hidden, nothing to save."""
+
+import math
+
+from torch import nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from stawm.experiments.experiment import TrainingConfig
+
+FLOOR = 1e-4
+"""Where one-cycle ends, as a share of its peak."""
+
+
+def learning_rate(config: TrainingConfig, step: int, steps_per_epoch: int) -> float:
+    """The learning rate of step number `step` (from 0): the schedule's, times the linear warm-up.
+
+    `decay` multiplies by `decay` after each epoch and divides by ten after each milestone; `one-cycle` falls along a
+    cosine from the end of the warm-up to almost nothing at the last step.
+    """
+    steps = config.epochs * steps_per_epoch
+    warmup = round(config.warmup * steps)
+    rise = min(1.0, (step + 1) / warmup) if warmup else 1.0
+    return config.learning_rate * rise * _scheduled(config, step, steps, steps_per_epoch, warmup)
+
+
+def _scheduled(config: TrainingConfig, step: int, steps: int, steps_per_epoch: int, warmup: int) -> float:
+    if config.schedule == "one-cycle":
+        fallen = min(1.0, max(0, step - warmup + 1) / max(1, steps - warmup))
+        return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * fallen))
+    if config.schedule == "decay":
+        epoch = step // steps_per_epoch
+        return config.decay**epoch * 0.1 ** sum(milestone <= epoch for milestone in config.milestones)
+    return 1.0
+
+
+def average_decay(decay: float, step: int) -> float:
+    """How much of the running average outlives step number `step` (from 0): little at first, `decay` in the end."""
+    return min(decay, (1 + step) / (10 + step))
+
+
+def update_average(average: nn.Module, model: nn.Module, decay: float) -> None:
+    """Move `average` towards `model`: weights and running statistics alike; whole numbers are copied."""
+    theirs = model.state_dict()
+    own, new = [], []
+    for name, mine in average.state_dict().items():
+        if mine.is_floating_point():
+            own.append(mine)
+            new.append(theirs[name])
+        else:
+            mine.copy_(theirs[name])
+    get_ema_multi_avg_fn(decay)(own, new, None)

@@ -1,0 +1,121 @@
+"""A model under training: one step at a time, and all of its state as named tensors."""
+
+import copy
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from stawm.errors import CheckpointError, TrainingError
+from stawm.experiments.build import build, objective_for
+from stawm.experiments.experiment import Experiment
+from stawm.model.stawm import Stawm
+from stawm.training.checkpoint import Checkpoint
+from stawm.training.engine import (
+    optimiser_for,
+    optimiser_tensors,
+    random_tensors,
+    restore_optimiser,
+    restore_random,
+    seed_of,
+)
+from stawm.training.learner import HEALTH, TERM, Learner
+from stawm.training.schedule import average_decay, learning_rate, update_average
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+EXAMINE_EVERY = 20
+"""Steps between looks at the health of the run; the last step of an epoch is always looked at."""
+GRADIENT_NORM = HEALTH + "gradient_norm"
+
+
+class Trainer:
+    """The model, the running average of its weights, and the optimiser, set up on an engine."""
+
+    def __init__(self, engine: "Fabric", experiment: Experiment, steps_per_epoch: int) -> None:
+        """A freshly initialised model; the same on all processes, which differ only in their dropout."""
+        self.engine, self.config, self.steps_per_epoch = engine, experiment.training, steps_per_epoch
+        torch.manual_seed(seed_of(experiment.seed))
+        self.model = build(experiment.model)
+        self.objective = objective_for(experiment)
+        self.optimiser = optimiser_for(self.model, self.config)
+        self.average = (
+            copy.deepcopy(self.model).requires_grad_(False).to(engine.device) if self.config.average else None
+        )
+        self._learner, self._stepper = engine.setup(Learner(self.model, self.objective), self.optimiser)
+        torch.manual_seed(seed_of(experiment.seed, engine.global_rank))
+
+    @property
+    def judged(self) -> Stawm:
+        """The model that evaluation and export use: the average where there is one."""
+        return self.model if self.average is None else self.average
+
+    def step(self, images: Tensor, labels: Tensor | None, step: int) -> dict[str, float]:
+        """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""
+        self._learner.train()
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.config, step, self.steps_per_epoch)
+        self._stepper.zero_grad(set_to_none=True)
+        examine = (step + 1) % EXAMINE_EVERY == 0 or (step + 1) % self.steps_per_epoch == 0
+        named = self._learner(images, labels, examine=examine)
+        loss = torch.stack([value for name, value in named.items() if name.startswith(TERM)]).sum()
+        self.engine.backward(loss)
+        limit = self.config.clip_norm if self.config.clip_norm > 0 else math.inf
+        norm = clip_grad_norm_(self.model.parameters(), limit)
+        names = [*named, GRADIENT_NORM]
+        values = torch.stack([*(value.detach().to(norm.dtype) for value in named.values()), norm])
+        measured = dict(zip(names, values.tolist(), strict=True))
+        self._check_finite(measured, step)
+        self._stepper.step()
+        if self.average is not None:
+            update_average(self.average, self.model, average_decay(self.config.average, step))
+        return measured
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that changes in training, by part and name; every process must ask, as random states are gathered."""
+        parts = {
+            "model": self.model.state_dict(),
+            "average": self.average.state_dict() if self.average is not None else {},
+            "optimiser": optimiser_tensors(self.optimiser),
+            "random": random_tensors(self.engine),
+        }
+        return {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Put everything back as it was when `checkpoint` was written."""
+        if checkpoint.world != self.engine.world_size:
+            raise CheckpointError(
+                f"the checkpoint is of a run in {checkpoint.world} processes, but this is {self.engine.world_size}; "
+                f"resume with torchrun and {checkpoint.world} processes in all (1: without torchrun)"
+            )
+        try:
+            self.model.load_state_dict(checkpoint.part("model"))
+            if self.average is not None:
+                self.average.load_state_dict(checkpoint.part("average"))
+            restore_optimiser(self.optimiser, checkpoint.part("optimiser"))
+            restore_random(self.engine, checkpoint.part("random"))
+        except (RuntimeError, ValueError, KeyError) as failure:
+            reason = " ".join(str(failure).split())
+            raise CheckpointError(
+                f"the checkpoint of step {checkpoint.step} is of another model: {reason[:200]}; start a new run"
+            ) from failure
+
+    def _check_finite(self, measured: dict[str, float], step: int) -> None:
+        terms = [(name.removeprefix(TERM), value) for name, value in measured.items() if name.startswith(TERM)]
+        wrong = [f"the term {name} is {value}" for name, value in terms if not math.isfinite(value)]
+        if not wrong and not math.isfinite(measured[GRADIENT_NORM]):
+            broken = (name for name, weight in self.model.named_parameters() if not _finite(weight.grad))
+            wrong = [f"the gradient of {next(broken, 'the loss')} is not finite"]
+        if wrong:
+            rate, clip = learning_rate(self.config, step, self.steps_per_epoch), self.config.clip_norm
+            raise TrainingError(
+                f"step {step + 1}: {wrong[0]}; the last checkpoint is kept; try a lower training.learning_rate (here "
+                f"{rate:.3g}), a longer training.warmup ({self.config.warmup}) or a smaller training.clip_norm ({clip})"
+            )
+
+
+def _finite(gradient: Tensor | None) -> bool:
+    return gradient is None or bool(gradient.isfinite().all())

@@ -1,0 +1,16 @@
+"""Every test checks the shapes in signatures (jaxtyping with beartype), on one thread, from the same seed."""
+
+from jaxtyping import install_import_hook
+
+# Before anything imports stawm, or its annotations stay unchecked.
+install_import_hook("stawm", "typechecker.checked")
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def same_seed() -> None:
+    torch.manual_seed(0)

@@ -1,0 +1,243 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from stawm import __version__
+from stawm.cli import VERBS, main
+from stawm.cli.overrides import override
+from stawm.experiments.experiment import Experiment
+from stawm.experiments.presets import PRESETS, preset
+from tiny_command import TINY_MODEL
+
+SMALL = [*TINY_MODEL, "--training.batch-size", "200", "--training.epochs", "2"]
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small finished run."""
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    assert main(["train", "mnist-5k-classify", "--run", str(folder), "--device", "cpu", *SMALL]) == 0
+    return folder
+
+
+def process(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stawm", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False)
+
+
+def size_and_format(path: Path) -> tuple[tuple[int, int], str | None]:
+    with Image.open(path) as picture:
+        return picture.size, picture.format
+
+
+def test_version_is_quick_and_needs_no_torch():
+    code = (
+        "import sys; from stawm.cli import main; main(['--version']); "
+        "print(sorted({'torch', 'tyro', 'rich', 'numpy', 'PIL'} & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout == f"stawm {__version__}\n[]\n"
+
+
+def test_importing_the_package_computes_nothing():
+    code = "import sys, stawm; print(sorted({'torch', 'numpy'} & set(sys.modules)), len(dir(stawm)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout == "[] 11\n"
+
+
+def test_exports_are_what_they_say():
+    import stawm
+
+    for name in stawm.__all__:
+        assert getattr(stawm, name) is not None
+    with pytest.raises(AttributeError, match="exports"):
+        stawm.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_each_verb_teaches_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]):
+    if verb == "train":
+        assert main([verb, "--help"]) == 0
+    else:
+        with pytest.raises(SystemExit) as left:
+            main([verb, "--help"])
+        assert left.value.code == 0
+    told = capsys.readouterr().out
+    assert f"\n  stawm {verb} " in told.partition("examples:")[2]
+
+
+def test_help_of_a_preset_lists_its_fields_with_their_values(capsys: pytest.CaptureFixture[str]):
+    assert main(["train", "mnist-classify-28", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "--model.memory.size INT" in told
+    assert "(default: 512)" in told
+    assert "torchrun" in told
+
+
+def test_overview_names_every_verb(capsys: pytest.CaptureFixture[str]):
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n  {verb}" in told for verb in VERBS)
+    assert main([]) == 2
+
+
+def test_presets_are_listed_with_their_place_and_number(capsys: pytest.CaptureFixture[str]):
+    assert main(["presets"]) == 0
+    told = capsys.readouterr().out
+    for known in PRESETS.values():
+        assert known.name in told
+        assert known.paper in told
+        assert known.reach in told
+
+
+def test_a_preset_is_shown_in_full(capsys: pytest.CaptureFixture[str]):
+    assert main(["presets", "mnist-classify-8"]) == 0
+    told = capsys.readouterr().out
+    shown = preset("mnist-classify-8")
+    assert "training.milestones         50 100 150 190 195" in told
+    assert all(deviation in told for deviation in shown.deviations)
+    assert main(["presets", "mnist-classify-8", "--json"]) == 0
+    assert Experiment.from_dict(json.loads(capsys.readouterr().out)) == shown
+    assert main(["presets", "--json"]) == 0
+    assert [known["name"] for known in json.loads(capsys.readouterr().out)] == list(PRESETS)
+
+
+def test_overrides_are_typed_and_noted():
+    plain = preset("mnist-classify-8")
+    numbers = (
+        "--training.epochs 3 --model.context.filters 1 2 3 --model.hidden 5 --seed 4 --training.learning_rate=-0.5"
+    )
+    words = "--data.flip True --model.memory.read responses --data.name folder:some/where"
+    changed = override(plain, f"{numbers} {words}".split())
+    assert changed.training.epochs == 3
+    assert changed.model.context.filters == (1, 2, 3)
+    assert changed.data.flip is True
+    assert changed.model.hidden == 5
+    assert changed.seed == 4
+    assert changed.training.learning_rate == -0.5
+    assert changed.model.memory.read == "responses"
+    assert changed.data.name == "folder:some/where"
+    assert changed.model.glimpse == plain.model.glimpse
+    assert changed.deviations[: len(plain.deviations)] == plain.deviations
+    noted = changed.deviations[len(plain.deviations) :]
+    assert "training.epochs = 3, not 200: set on the command line" in noted
+    assert len(noted) == 7, "all but the seed"
+    assert override(plain, []) is plain
+
+
+def test_data_sets_are_listed_and_found(capsys: pytest.CaptureFixture[str]):
+    assert main(["data", "list"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in ("mnist-5k", "fashion-mnist", "cifar10", "celeba", "folder:PATH"))
+    assert main(["data", "list", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert (first["name"], first["train"], first["test"], first["here"]) == ("mnist-5k", 4000, 1000, True)
+    assert main(["data", "get", "mnist-5k"]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()
+    assert main(["data", "get", "mnist-5k", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["where"] == first["where"]
+
+
+def test_a_run_leaves_its_folder_and_its_weights(trained: Path):
+    for part in ("experiment.json", "metrics.jsonl", "weights/model.safetensors", "weights/config.json"):
+        assert (trained / part).is_file()
+    epochs = [json.loads(line)["epoch"] for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    assert epochs == [1, 2]
+
+
+def test_evaluation_repeats_what_training_measured(trained: Path, capsys: pytest.CaptureFixture[str]):
+    last = json.loads((trained / "metrics.jsonl").read_text().splitlines()[-1])["held_out"]
+    assert main(["evaluate", str(trained), "--json", "--device", "cpu"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["scores"]["error"] == pytest.approx(last["scores"]["error"], abs=1e-9)
+    assert found["error_after_glimpse"] == pytest.approx(last["error_after_glimpse"], abs=1e-9)
+    assert (found["data"], found["count"]) == ("mnist-5k", 1000)
+    assert main(["evaluate", str(trained / "weights"), "--data", "mnist-5k"]) == 0
+    told = capsys.readouterr().out
+    for error in (last["scores"]["error"], *last["error_after_glimpse"]):
+        assert f"{100 * error:.2f} %" in told
+    assert told.count("after glimpse") == 2
+
+
+def test_figures_are_drawn_where_asked(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "made" / "looked.png"
+    assert main(["figure", "looked", str(trained), "--out", str(out), "--pictures", "3"]) == 0
+    assert capsys.readouterr().out == f"{out}\n"
+    three, _ = size_and_format(out)
+    assert main(["figure", "looked", str(trained / "weights"), "--out", str(out), "--pictures", "4"]) == 0
+    assert size_and_format(out)[0][1] > three[1]
+    assert main(["figure", "curve", str(trained), "--out", str(tmp_path / "curve.jpg")]) == 0
+    assert size_and_format(tmp_path / "curve.jpg")[1] == "JPEG"
+    assert main(["figure", "curve", str(trained)]) == 0
+    assert size_and_format(trained / "curve.png")[1] == "PNG"
+
+
+def test_json_is_one_line_an_epoch_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run = tmp_path / "run"
+    assert main(["train", "mnist-5k-classify", "--run", str(run), "--json", "--device", "cpu", *SMALL]) == 0
+    told = capsys.readouterr()
+    assert [json.loads(line)["epoch"] for line in told.out.splitlines()] == [1, 2]
+    assert told.out.splitlines() == (run / "metrics.jsonl").read_text().splitlines()
+    assert told.err == ""
+
+
+def test_the_folder_of_a_run_is_named_after_preset_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "mnist-5k-classify", "--seed", "7", *SMALL, "--training.epochs", "1"]) == 0
+    assert (tmp_path / "runs" / "mnist-5k-classify-seed7" / "weights" / "config.json").is_file()
+    told = capsys.readouterr().out
+    assert "epoch 1/1: loss " in told
+    assert "test error" in told
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path):
+    run = tmp_path / "run"
+    train = [sys.executable, "-m", "stawm", "train", "mnist-5k-classify", "--run", str(run), "--device", "cpu"]
+    small = [*SMALL, "--training.checkpoint-every", "5", "--training.epochs", "500"]
+    started = subprocess.Popen([*train, *small], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    give_up = time.monotonic() + 90
+    while not list(run.glob("checkpoints/*.safetensors")) and started.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.1)
+    started.send_signal(signal.SIGINT)
+    _, told = started.communicate(timeout=60)
+    assert (started.returncode, told) == (130, "stawm: stopped; go on with --resume\n")
+    # What it was begun with need not be said again: stop after the first epoch that the resumed run finishes.
+    resumed = subprocess.Popen([*train, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert resumed.stdout is not None
+    assert "/500: loss" in resumed.stdout.readline()
+    resumed.send_signal(signal.SIGINT)
+    resumed.communicate(timeout=60)
+    assert resumed.returncode == 130
+
+
+def test_two_processes_train_from_the_command_line_and_one_speaks(tmp_path: Path):
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "stawm"]
+    arguments = ["train", "mnist-5k-classify", "--run-dir", str(run), *SMALL, "--training.epochs", "1"]
+    done = subprocess.run(
+        [*command, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("epoch 1/1") == 1
+    assert done.stdout.count("the weights are in") == 1
+    assert (run / "weights" / "model.safetensors").is_file()
+
+
+def test_a_reader_that_goes_away_is_no_mistake():
+    listing = f"{sys.executable} -m stawm presets mnist-classify-8 | head -n 1"
+    answer = subprocess.run(listing, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")

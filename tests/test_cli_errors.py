@@ -1,0 +1,288 @@
+"""Every mistake is one clear line on stderr that names the thing, and an exit code that tells its kind."""
+
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from stawm.cli import main
+from stawm.data import load_data
+from tiny_command import TINY_MODEL
+
+USAGE, DATA, CHECKPOINT, TRAINING, STORAGE = 2, 3, 4, 5, 6
+
+SMALL = [*TINY_MODEL, "--training.batch-size", "8", "--training.epochs", "1"]
+
+
+def one_line(told: str) -> str:
+    assert "Traceback" not in told
+    assert told.count("\n") == 1, told
+    assert told.startswith("stawm: ")
+    return told
+
+
+class Mistake:
+    """Runs a command line that must fail, and checks its code and its one line."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, code: int, named: str | Path, *arguments: str | Path) -> None:
+        self.capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) == code
+        assert str(named) in one_line(self.capsys.readouterr().err)
+
+
+@pytest.fixture
+def mistake(capsys: pytest.CaptureFixture[str]) -> Mistake:
+    return Mistake(capsys)
+
+
+def digits(folder: Path, classes: int = 2, each: int = 12, size: int = 28) -> Path:
+    """A folder of pictures, one sub-folder a class."""
+    test = load_data("mnist-5k").test
+    assert test.labels is not None
+    for label in range(classes):
+        (folder / str(label)).mkdir(parents=True)
+        for place in (test.labels == label).nonzero()[:each, 0].tolist():
+            picture = Image.fromarray(test.images[place, 0].numpy()).resize((size, size))
+            picture.save(folder / str(label) / f"{place}.png")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("errors")
+    pictures = digits(home / "pictures")
+    run = home / "run"
+    about = ["--data.name", f"folder:{pictures}", "--model.classes", "2"]
+    assert main(["train", "mnist-5k-classify", "--run", str(run), "--device", "cpu", *SMALL, *about]) == 0
+    return run
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, to be spoilt."""
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize(
+    ("named", "line"),
+    [
+        ("did you mean train?", "trian mnist-5k-classify"),
+        ("'bake'", "bake"),
+        ("did you mean mnist-5k-classify?", "train mnist-5k-clasify"),
+        ("'nonsense'", "presets nonsense"),
+        ("which preset?", "train"),
+        ("did you mean --training.epochs?", "train mnist-5k-classify --training.epoch 3"),
+        ("did you mean --training.epochs?", "train mnist-5k-classify --epochs 3"),
+        ("did you mean --model.memory.size?", "train mnist-5k-classify --size=3"),
+        ("--nonsense", "train mnist-5k-classify --nonsense"),
+        ("--name", "train mnist-5k-classify --name other"),
+        ("--training.epochs takes a whole number, not 'many'", "train mnist-5k-classify --training.epochs many"),
+        ("--training.epochs takes a whole number, not '2.5'", "train mnist-5k-classify --training.epochs=2.5"),
+        ("--training.epochs takes a whole number, not '2 3'", "train mnist-5k-classify --training.epochs 2 3"),
+        ("--training.epochs takes a whole number, and none", "train mnist-5k-classify --training.epochs"),
+        ("--model.memory.read takes codes or responses", "train mnist-5k-classify --model.memory.read code"),
+        ("--data.flip takes True or False", "train mnist-5k-classify --seed 1 --data.flip maybe"),
+        ("--model.hidden takes a whole number or None", "train mnist-5k-classify --model.hidden wide"),
+        ("takes a whole number, or several", "train mnist-5k-classify --model.context.filters 1 x"),
+        ("--seed takes a whole number", "train mnist-5k-classify --seed x"),
+        ("'extra'", "train mnist-5k-classify extra"),
+        ("--device", "train mnist-5k-classify --device toaster"),
+        ("RUN_OR_WEIGHTS", "evaluate"),
+        ("did you mean mnist?", "data get mnst"),
+        ("stawm data get NAME", "data get"),
+        ("stawm data get NAME", "data list mnist"),
+        ("'burn'", "data burn"),
+        ("'smell'", "figure smell run"),
+        ("run/looked.nonsense", "figure looked run --out run/looked.nonsense"),
+        ("looked draws one run", "figure looked one two"),
+        ("--pictures", "figure looked one --pictures 0"),
+    ],
+)
+def test_usage(mistake: Mistake, named: str, line: str):
+    mistake(USAGE, named, *line.split())
+
+
+def test_preset_and_field_mistakes_through_a_real_process(tmp_path: Path):
+    for line in ("train mnist-5k-clasify", "train mnist-5k-classify --training.epoch 3"):
+        command = [sys.executable, "-m", "stawm", *line.split()]
+        left = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+        assert left.returncode == USAGE
+        assert "did you mean" in one_line(left.stderr)
+        assert left.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_data_folder_missing_empty_broken_or_no_picture(mistake: Mistake, tmp_path: Path):
+    def train(named: str | Path, folder: Path) -> None:
+        where = ["--run", tmp_path / "run", "--data.name", f"folder:{folder}", "--model.classes", "2"]
+        mistake(DATA, named, "train", "mnist-5k-classify", *where, *SMALL)
+        assert not (tmp_path / "run" / "checkpoints").exists()
+
+    train(tmp_path / "nowhere", tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    train(tmp_path / "empty", tmp_path / "empty")
+    broken = digits(tmp_path / "broken")
+    spoilt = sorted(broken.glob("1/*.png"))[3]
+    spoilt.write_bytes(spoilt.read_bytes()[:60])
+    train(spoilt.name, broken)
+    strange = digits(tmp_path / "strange")
+    (strange / "0" / "notes.txt").write_text("not a picture")
+    train("notes.txt", strange)
+
+
+def test_class_count_that_does_not_fit(mistake: Mistake, trained: Path, tmp_path: Path):
+    three = digits(tmp_path / "three", classes=3)
+    where = ["--run", tmp_path / "run", "--data.name", f"folder:{three}"]
+    mistake(DATA, "3 classes", "train", "mnist-5k-classify", *where, *SMALL, "--model.classes", "2")
+    mistake(DATA, "10 classes", "train", "mnist-5k-classify", "--run", tmp_path / "run", *SMALL, "--model.classes", "7")
+    mistake(DATA, "3 classes", "evaluate", trained, "--data", f"folder:{three}")
+    mistake(DATA, "10 classes", "figure", "looked", trained, "--data", "mnist-5k")
+
+
+def test_image_smaller_than_the_encoder_can_take(mistake: Mistake, tmp_path: Path):
+    tiny = digits(tmp_path / "tiny", size=6)
+    size = ["--model.image.height", "6", "--model.image.width", "6", "--model.classes", "2"]
+    where = ["--run", tmp_path / "run", "--data.name", f"folder:{tiny}"]
+    mistake(USAGE, "6", "train", "mnist-5k-classify", *where, *SMALL, *size)
+
+
+def test_image_of_another_size_than_the_data(mistake: Mistake, tmp_path: Path):
+    size = ["--model.image.height", "40"]
+    mistake(DATA, "1×28×28", "train", "mnist-5k-classify", "--run", tmp_path / "run", *SMALL, *size)
+
+
+def test_truncated_or_tampered_download(mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+    (tmp_path / "mnist").mkdir()
+    for name in names:
+        (tmp_path / "mnist" / name).write_bytes(b"tampered with")
+    mistake(DATA, names[0], "data", "get", "mnist", "--data-dir", tmp_path)
+    mistake(DATA, names[0], "train", "mnist-classify-8", "--data-dir", tmp_path, "--run", tmp_path / "run")
+    (tmp_path / "mnist" / names[0]).unlink()
+    (tmp_path / "mnist" / f"{names[0]}.gz").write_bytes(b"\x1f\x8b\x08\x00truncated")
+    mistake(DATA, f"{names[0]}.gz", "data", "get", "mnist", "--data-dir", tmp_path)
+    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
+    shutil.move(tmp_path / "mnist", tmp_path / "cache" / "mnist")
+    mistake(DATA, f"{names[0]}.gz", "data", "get", "mnist")
+    mistake(DATA, "mnist", "data", "get", "mnist", "--data-dir", tmp_path / "nowhere")
+
+
+def test_resume_without_a_run(mistake: Mistake, tmp_path: Path):
+    folder = tmp_path / "none"
+    mistake(CHECKPOINT, folder, "train", "mnist-5k-classify", "--run", folder, "--resume")
+    assert not folder.exists()
+
+
+def test_resume_as_another_experiment(mistake: Mistake, trained: Path):
+    mistake(CHECKPOINT, "mnist-5k-classify", "train", "mnist-classify-8", "--run", trained, "--resume")
+    resume = ["train", "mnist-5k-classify", "--run", trained, "--resume"]
+    mistake(CHECKPOINT, "training.epochs", *resume, "--training.epochs", "9")
+    mistake(USAGE, "--training.epochs takes", *resume, "--training.epochs", "x")
+
+
+def test_train_into_a_folder_that_holds_a_run(mistake: Mistake, trained: Path):
+    mistake(USAGE, trained, "train", "mnist-5k-classify", "--run", trained, *SMALL)
+
+
+def test_truncated_checkpoint(mistake: Mistake, copy: Path):
+    for checkpoint in copy.glob("checkpoints/*.safetensors"):
+        checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    mistake(CHECKPOINT, ".safetensors", "train", "mnist-5k-classify", "--run", copy, "--resume")
+    shutil.rmtree(copy / "weights")
+    mistake(CHECKPOINT, ".safetensors", "evaluate", copy)
+
+
+def test_truncated_or_foreign_weights(mistake: Mistake, copy: Path):
+    weights = copy / "weights"
+    config = json.loads((weights / "config.json").read_text())
+    config["experiment"]["model"]["memory"]["size"] = 20
+    (weights / "config.json").write_text(json.dumps(config))
+    mistake(CHECKPOINT, weights / "model.safetensors", "evaluate", copy)
+    (weights / "config.json").write_text("{")
+    mistake(CHECKPOINT, weights / "config.json", "evaluate", weights)
+    shutil.copy(copy / "weights" / "model.safetensors", copy / "whole")
+    (weights / "config.json").write_text(json.dumps(config))
+    (weights / "model.safetensors").write_bytes((copy / "whole").read_bytes()[:500])
+    mistake(CHECKPOINT, weights / "model.safetensors", "figure", "looked", weights)
+
+
+def test_nothing_to_evaluate_or_draw(mistake: Mistake, tmp_path: Path):
+    mistake(CHECKPOINT, tmp_path, "evaluate", tmp_path)
+    mistake(CHECKPOINT, "no-such-weights", "evaluate", "no-such-weights")
+    mistake(CHECKPOINT, tmp_path, "figure", "curve", tmp_path)
+
+
+def test_a_place_that_cannot_be_written(mistake: Mistake, trained: Path, tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    out = tmp_path / "file" / "looked.png"
+    mistake(STORAGE, out, "figure", "looked", trained, "--out", out)
+
+
+def test_disk_that_fills_up_while_a_checkpoint_is_written(trained: Path, tmp_path: Path):
+    # A limit on the size of files fails the write half-way, as a full disk does, in a real process.
+    pictures = json.loads((trained / "experiment.json").read_text())["data"]["name"]
+    about = ["--run", str(tmp_path / "run"), "--data.name", pictures, "--model.classes", "2", "--device", "cpu"]
+    code = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({1 << 14}, {resource.RLIM_INFINITY})); "
+    code += "from stawm.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "train", "mnist-5k-classify", *SMALL, *about]
+    left = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert left.returncode == STORAGE, left.stderr
+    assert "checkpoints" in one_line(left.stderr)
+    assert not list((tmp_path / "run").glob("**/*.partial"))
+
+
+def test_full_disk_anywhere_else(
+    capsys: pytest.CaptureFixture[str], trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some/file")
+
+    monkeypatch.setattr(Image.Image, "save", full)
+    assert main(["figure", "curve", str(trained), "--out", str(tmp_path / "curve.png")]) == STORAGE
+    assert "No space left on device" in one_line(capsys.readouterr().err)
+    monkeypatch.setattr("stawm.show.curve.learning_curve", full)
+    assert main(["figure", "curve", str(trained)]) == STORAGE
+    assert "some/file" in one_line(capsys.readouterr().err)
+
+
+def test_a_fault_of_ours_is_not_hidden(trained: Path, monkeypatch: pytest.MonkeyPatch):
+    def fault(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("stawm.show.curve.learning_curve", fault)
+    with pytest.raises(ZeroDivisionError):
+        main(["figure", "curve", str(trained)])
+
+    def unreadable(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr("stawm.show.curve.learning_curve", unreadable)
+    with pytest.raises(PermissionError):
+        main(["figure", "curve", str(trained)])
+
+
+def test_only_the_first_process_complains_about_the_command_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("RANK", "1")
+    assert main(["train", "nonsense"]) == USAGE
+    assert capsys.readouterr().err == ""
+    assert main(["evaluate", str(tmp_path)]) == CHECKPOINT
+    one_line(capsys.readouterr().err)
+
+
+def test_a_loss_that_is_no_longer_finite(trained: Path, tmp_path: Path, mistake: Mistake):
+    pictures = json.loads((trained / "experiment.json").read_text())["data"]["name"]
+    wild = ["--training.learning-rate", "1e30", "--training.clip-norm", "1e30", "--training.warmup", "0"]
+    about = ["--run", tmp_path / "run", "--data.name", pictures, "--model.classes", "2"]
+    mistake(TRAINING, "cross_entropy is", "train", "mnist-5k-classify", *SMALL, *about, *wild)

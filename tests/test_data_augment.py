@@ -1,0 +1,159 @@
+"""Random variation of whole batches: known pixels at known places, and the generator that decides all."""
+
+import colorsys
+import sys
+import time
+
+import pytest
+import torch
+from torch import Generator, Tensor
+
+from stawm.data.augment import augment, rotated
+from stawm.errors import UsageError
+from stawm.experiments.experiment import DataConfig
+
+NOTHING = DataConfig(rotate=0)
+
+
+def generator(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def dot(row: int, column: int, height: int = 9, width: int = 9, batch: int = 1) -> Tensor:
+    images = torch.zeros(batch, 1, height, width)
+    images[:, :, row, column] = 1
+    return images
+
+
+def test_nothing_asked_returns_the_same_tensor_and_draws_nothing() -> None:
+    images, draws = torch.rand(4, 3, 8, 8), generator()
+    before = draws.get_state()
+    assert augment(images, NOTHING, draws) is images
+    assert torch.equal(draws.get_state(), before)
+
+
+def test_quarter_turn_is_anticlockwise_about_the_middle() -> None:
+    # A dot above the middle (4, 4) of 9 × 9 goes to its left; in 5 × 9 the middle is (2, 4).
+    torch.testing.assert_close(rotated(dot(1, 4), torch.tensor([90.0])), dot(4, 1), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        rotated(dot(1, 4, height=5), torch.tensor([90.0])), dot(2, 3, height=5), atol=1e-5, rtol=0
+    )
+
+
+def test_rotation_is_bilinear_and_padded_with_zeros() -> None:
+    # 45° puts a dot two to the right of the middle at (4 - √2, 4 + √2), between four pixels.
+    turned = rotated(dot(4, 6), torch.tensor([45.0]))[0, 0]
+    middle = (turned * torch.arange(9)[:, None]).sum() / turned.sum(), (turned * torch.arange(9)).sum() / turned.sum()
+    assert float(middle[0]) == pytest.approx(4 - 2**0.5, abs=0.1)
+    assert float(middle[1]) == pytest.approx(4 + 2**0.5, abs=0.1)
+    corner = rotated(torch.ones(1, 1, 9, 9), torch.tensor([45.0]))[0, 0]
+    assert corner[0, 0] == 0 and float(corner[4, 4]) == pytest.approx(1)
+
+
+def test_rotation_stays_within_the_asked_degrees_and_uses_them() -> None:
+    # The angle of each picture is read off a dot that is far from the middle.
+    images = dot(20, 36, height=41, width=41, batch=256)
+    turned = augment(images, DataConfig(rotate=20), generator())[:, 0]
+    rows = (turned * torch.arange(41.0)[:, None]).sum((1, 2)) / turned.sum((1, 2))
+    columns = (turned * torch.arange(41.0)).sum((1, 2)) / turned.sum((1, 2))
+    degrees = torch.rad2deg(torch.atan2(20 - rows, columns - 20))
+    assert degrees.abs().max() < 21
+    assert degrees.min() < -18 and degrees.max() > 18 and abs(float(degrees.mean())) < 3
+
+
+def test_shift_moves_whole_pixels_and_lets_zeros_in() -> None:
+    images = dot(4, 4, width=12, batch=400)
+    moved = augment(images, DataConfig(rotate=0, shift=2), generator())
+    assert torch.equal(moved.sum((1, 2, 3)), torch.ones(400))
+    places = moved.nonzero()[:, 2:] - 4
+    assert sorted(set(map(tuple, places.tolist()))) == [(y, x) for y in range(-2, 3) for x in range(-2, 3)]
+    assert augment(torch.ones(50, 1, 4, 4), DataConfig(rotate=0, shift=4), generator()).min() == 0
+
+
+def test_shift_keeps_the_channels_together() -> None:
+    images = torch.rand(8, 3, 6, 7)
+    moved = augment(images, DataConfig(rotate=0, shift=1), generator())
+    for before, after in zip(images, moved, strict=True):
+        padded = torch.nn.functional.pad(before, (1, 1, 1, 1))
+        crops = [padded[:, y : y + 6, x : x + 7] for y in range(3) for x in range(3)]
+        assert sum(torch.equal(after, crop) for crop in crops) == 1
+
+
+def test_flip_mirrors_about_half_of_the_pictures() -> None:
+    images = torch.rand(1000, 1, 2, 3)
+    flipped = augment(images, DataConfig(rotate=0, flip=True), generator())
+    mirrored = (flipped == images.flip(-1)).flatten(1).all(1)
+    same = (flipped == images).flatten(1).all(1)
+    assert torch.equal(mirrored, ~same)
+    assert 430 < int(mirrored.sum()) < 570
+
+
+def test_grey_jitter_changes_brightness_and_contrast_within_bounds() -> None:
+    # Halves of 0.4 and 0.6 become 0.5 b ± 0.1 b c: both factors can be read back.
+    images = torch.full((500, 1, 4, 4), 0.4)
+    images[..., 2:] = 0.6
+    changed = augment(images, DataConfig(rotate=0, jitter=0.3), generator())
+    middle = changed.mean((1, 2, 3))
+    brightness = middle / 0.5
+    contrast = (changed[:, 0, 0, 3] - changed[:, 0, 0, 0]) / (0.4 * middle)
+    for factor in (brightness, contrast):
+        assert factor.min() + 1e-5 >= 0.7 and factor.max() - 1e-5 <= 1.3
+        assert factor.min() < 0.72 and factor.max() > 1.28
+    assert abs(float(torch.corrcoef(torch.stack([brightness, contrast]))[0, 1])) < 0.15
+
+
+def test_colour_jitter_turns_the_hue_within_bounds_and_leaves_grey_grey() -> None:
+    images = torch.tensor([0.6, 0.4, 0.4])[None, :, None, None].expand(400, 3, 2, 2)
+    changed = augment(images, DataConfig(rotate=0, jitter=0.1), generator())
+    hues = torch.tensor([colorsys.rgb_to_hsv(*colour)[0] for colour in changed[:, :, 0, 0].tolist()])
+    turns = (hues + 0.5) % 1 - 0.5
+    assert turns.abs().max() <= 0.1001 and turns.min() < -0.09 and turns.max() > 0.09
+    saturation = changed.amax(1) - changed.amin(1)
+    assert saturation.std() > 0.005
+    grey = augment(torch.full((50, 3, 2, 2), 0.5), DataConfig(rotate=0, jitter=0.1), generator())
+    assert (grey.amax(1) - grey.amin(1)).max() < 1e-5
+
+
+def test_pixels_stay_between_zero_and_one() -> None:
+    everything = DataConfig(rotate=30, shift=3, flip=True, jitter=1.0)
+    changed = augment(torch.rand(32, 3, 16, 12), everything, generator())
+    assert changed.shape == (32, 3, 16, 12)
+    assert changed.min() >= 0 and changed.max() <= 1 and changed.std() > 0.05
+
+
+def test_the_generator_decides_everything() -> None:
+    images, everything = torch.rand(8, 3, 12, 10), DataConfig(rotate=20, shift=2, flip=True, jitter=0.2)
+    torch.manual_seed(1)
+    once = augment(images, everything, generator(5))
+    torch.manual_seed(2)
+    assert torch.equal(augment(images, everything, generator(5)), once)
+    assert not torch.equal(augment(images, everything, generator(6)), once)
+    untouched = images.clone()
+    augment(images, everything, generator())
+    assert torch.equal(images, untouched)
+
+
+def test_rotating_a_batch_of_digits_takes_a_few_milliseconds() -> None:
+    images, config, draws = torch.rand(128, 1, 28, 28), DataConfig(rotate=20), generator()
+    augment(images, config, draws)
+    times = []
+    for _ in range(10):
+        start = time.perf_counter()
+        augment(images, config, draws)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.02, "a training step takes hundreds of milliseconds; this must not show"
+
+
+@pytest.mark.parametrize("config", [DataConfig(rotate=-1), DataConfig(shift=-1), DataConfig(jitter=1.5)])
+def test_amounts_out_of_range_are_refused(config: DataConfig) -> None:
+    with pytest.raises(UsageError, match="cannot be used"):
+        augment(torch.rand(1, 1, 8, 8), config, generator())
+
+
+@pytest.mark.parametrize("config", [DataConfig(rotate=5), DataConfig(rotate=0, jitter=0.1)])
+def test_without_kornia_the_cure_is_named(config: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "kornia"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "kornia", None)
+    with pytest.raises(UsageError, match=r"pip install 'stawm\[train\]'"):
+        augment(torch.rand(1, 1, 8, 8), config, generator())

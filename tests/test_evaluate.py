@@ -1,0 +1,85 @@
+"""Evaluation counts every image once, whatever the batches, and refuses images that do not fit."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from stawm.data import ImageSet
+from stawm.errors import DataError
+from stawm.experiments.build import build
+from stawm.model.objectives import Classification
+from stawm.model.stawm import Stawm
+from stawm.training.evaluate import check_fits, evaluate
+from tiny_run import TINY, digits, some
+
+
+@pytest.fixture
+def model() -> Stawm:
+    model = build(TINY.model)
+    for weights in (model.what.weight, model.where.weight, model.head.classify.weight):
+        torch.nn.init.normal_(weights, std=0.5)
+    return model
+
+
+@pytest.fixture(scope="module")
+def images() -> ImageSet:
+    return digits(test=23).test
+
+
+def test_agrees_with_one_image_at_a_time(model: Stawm, images: ImageSet):
+    assert images.labels is not None
+    found = evaluate(model, images, Classification(), batch_size=7)
+    model.eval()
+    answers = torch.cat([model(one[None].float() / 255).logits for one in images.images])
+    wrong = [(answers[:, look].argmax(-1) != images.labels).double().mean().item() for look in range(2)]
+    assert found["count"] == 23
+    assert found["error_after_glimpse"] == pytest.approx(wrong)
+    assert found["scores"]["error"] == pytest.approx(wrong[-1])
+    assert found["terms"]["cross_entropy"] == pytest.approx(
+        F.cross_entropy(answers[:, -1], images.labels).item(), rel=1e-5
+    )
+    assert 0 < wrong[-1] < 1
+
+
+def test_the_result_does_not_depend_on_the_batches(model: Stawm, images: ImageSet):
+    small, large = evaluate(model, images, batch_size=4), evaluate(model, images, batch_size=100)
+    assert small["scores"] == pytest.approx(large["scores"])
+    assert small["health"]["memory_norm"] == pytest.approx(large["health"]["memory_norm"], rel=1e-5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_leaves_the_model_as_it_was(model: Stawm, images: ImageSet, training: bool):
+    model.train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    evaluate(model, images)
+    assert model.training is training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_images_of_another_shape_are_refused(model: Stawm, images: ImageSet):
+    tall = replace(images, images=torch.zeros(23, 1, 32, 28, dtype=torch.uint8))
+    with pytest.raises(DataError, match=r"images of 1×32×28 .*the model takes 1×28×28; set model.image"):
+        evaluate(model, tall, config=TINY.model)
+
+
+def test_labels_are_needed(images: ImageSet):
+    with pytest.raises(DataError, match="no labels"):
+        check_fits(replace(images, labels=None), TINY.model)
+
+
+def test_an_empty_set_is_refused(images: ImageSet):
+    with pytest.raises(DataError, match="holds no images"):
+        check_fits(some(images, 0), TINY.model)
+
+
+@pytest.mark.parametrize("classes", [9, 11])
+def test_a_class_count_that_does_not_fit_is_refused(images: ImageSet, classes: int):
+    with pytest.raises(DataError, match=f"has 10 classes, the model answers {classes}; set model.classes=10"):
+        check_fits(images, replace(TINY.model, classes=classes))
+
+
+def test_a_label_beyond_the_classes_is_refused(images: ImageSet):
+    with pytest.raises(DataError, match="has 13 classes, the model answers 10"):
+        check_fits(replace(images, labels=torch.full((23,), 12)), TINY.model)

@@ -1,0 +1,243 @@
+"""The loop: what it learns, what it writes down, and what it refuses before the first step."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from stawm.data import ImageSet, Splits, batch_of
+from stawm.errors import DataError, TrainingError, UsageError
+from stawm.experiments.build import build
+from stawm.experiments.experiment import Experiment
+from stawm.model.objectives import Batch, Classification
+from stawm.training import fit as fit_module
+from stawm.training.checkpoint import list_checkpoints, newest_checkpoint
+from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
+from stawm.training.fit import fit
+from stawm.training.records import Journal, Step, read_metrics
+from stawm.training.schedule import learning_rate
+from tiny_run import STEPS, TINY, digits, with_data, with_model, with_training
+
+PLAIN = with_data(
+    with_model(with_training(schedule="constant", warmup=0.0, average=0.0, clip_norm=0.5), dropout=0.0), rotate=0.0
+)
+
+
+def test_a_handful_of_digits_is_learnt_by_heart(tmp_path: Path):
+    experiment = with_training(PLAIN, epochs=30, learning_rate=1e-2, batch_size=8, checkpoint_every=0, clip_norm=5.0)
+    few = digits(16, 16)
+    records = list(fit(experiment, tmp_path, data=Splits(few.train, few.train)))
+    assert records[0].train["error"] > 0.5
+    assert records[-1].train["error"] == 0
+    assert records[-1].held_out["scores"]["error"] == 0
+
+
+def test_steps_are_those_of_a_plain_loop(tmp_path: Path):
+    """Three steps of Adam written out: the same order of images, learning rates, clipping and weights."""
+    data = digits(3 * 16, 4)
+    [record] = fit(with_training(PLAIN, epochs=1), tmp_path, data=data)
+    torch.manual_seed(seed_of(0))
+    model = build(PLAIN.model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    order = torch.randperm(48, generator=generator_of(0, 0))
+    losses, norms = [], []
+    for indices in order.split(16):
+        batch = batch_of(data.train, indices)
+        loss = Classification().terms(model(batch.images), Batch(batch.images, batch.labels))["cross_entropy"]
+        optimiser.zero_grad()
+        loss.backward()
+        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item())
+        optimiser.step()
+        losses.append(loss.item())
+    newest = newest_checkpoint(tmp_path)
+    assert newest is not None
+    for name, value in newest.part("model").items():
+        torch.testing.assert_close(value, model.state_dict()[name], rtol=1e-4, atol=1e-6)
+    assert record.train["loss"] == pytest.approx(sum(losses) / 3, rel=1e-5)
+    assert record.health["gradient_norm"] == pytest.approx(sum(norms) / 3, rel=1e-3)
+
+
+def test_every_epoch_shows_each_image_once_in_an_order_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen: list[Tensor] = []
+
+    def spy(images: ImageSet, indices: Tensor, device: Any) -> Batch:
+        seen.append(indices)
+        return batch_of(images, indices, device)
+
+    monkeypatch.setattr(fit_module, "batch_of", spy)
+    list(fit(TINY, tmp_path, data=digits()))
+    first, second = torch.cat(seen[:STEPS]), torch.cat(seen[STEPS:])
+    assert [len(indices) for indices in seen] == [16] * (2 * STEPS)
+    assert len(set(first.tolist())) == len(set(second.tolist())) == 16 * STEPS
+    assert not torch.equal(first, second)
+
+
+def test_what_is_yielded_is_written_down(tmp_path: Path):
+    steps: list[Step] = []
+    records = []
+    for record in fit(TINY, tmp_path, data=digits(), on_step=steps.append):
+        records.append(record)
+        assert [json.dumps(entry) for entry in read_metrics(tmp_path)] == [json.dumps(one.to_dict()) for one in records]
+    assert [(step.epoch, step.step) for step in steps] == [(epoch, step) for epoch in (1, 2) for step in range(1, 9)]
+    assert steps[STEPS - 1].loss == pytest.approx(records[0].train["loss"])
+    assert steps[-1].error == records[-1].train["error"]
+    assert steps[-1].seconds_left == 0
+    assert steps[0].seconds_left > 0
+    assert records[0].learning_rate == learning_rate(TINY.training, STEPS - 1, STEPS)
+    assert records[0].train["loss"] == records[0].train["cross_entropy"]
+    assert records[0].held_out["split"] == "test"
+    assert records[0].held_out["count"] == 30
+    assert records[0].error == records[0].held_out["scores"]["error"]
+    assert {"recalls_saturated", "memory_norm", "eta", "outside/2", "gradient_norm"} <= records[0].health.keys()
+    assert json.loads((tmp_path / "experiment.json").read_text()) == json.loads(json.dumps(TINY.to_dict()))
+    assert list((tmp_path / "tensorboard").iterdir())
+
+
+def test_the_average_is_judged_and_exported(tmp_path: Path):
+    list(fit(TINY, tmp_path / "with", data=digits(32, 30)))
+    newest = newest_checkpoint(tmp_path / "with")
+    assert newest is not None
+    average, model = newest.part("average"), newest.part("model")
+    assert not torch.equal(average["head.classify.weight"], model["head.classify.weight"])
+    running = [name for name in model if name.endswith("running_mean")]
+    assert running and all(not torch.equal(average[name], model[name]) for name in running)
+    list(fit(with_training(average=0.0), tmp_path / "without", data=digits(32, 30)))
+    plain = newest_checkpoint(tmp_path / "without")
+    assert plain is not None
+    assert plain.part("average") == {}
+    assert all(torch.equal(value, model[name]) for name, value in plain.part("model").items()), "averaging only watches"
+
+
+def test_the_last_images_can_be_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    data = digits(32, 30)
+    experiment = with_data(with_training(epochs=1), hold_out=7)
+    seen: list[ImageSet] = []
+    judge = fit_module.evaluate
+    monkeypatch.setattr(
+        fit_module,
+        "evaluate",
+        lambda model, images, *rest, **more: seen.append(images) or judge(model, images, *rest, **more),
+    )
+    [record] = fit(experiment, tmp_path, data=data)
+    assert (record.held_out["split"], record.held_out["count"], record.step) == ("validation", 7, 1)
+    assert torch.equal(seen[0].images, data.train.images[-7:])
+
+
+def test_a_batch_is_no_larger_than_the_data(tmp_path: Path):
+    [record] = fit(with_training(epochs=1, batch_size=999), tmp_path, data=digits(10, 5))
+    assert record.step == 1
+
+
+def test_data_are_loaded_by_name(tmp_path: Path):
+    records = fit(with_training(epochs=1, batch_size=1000), tmp_path)
+    assert next(records).held_out["count"] == 1000
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
+def test_matrices_decay_and_vectors_do_not(optimiser: str):
+    model = build(TINY.model)
+    config = replace(TINY.training, optimiser=optimiser, weight_decay=0.1)
+    made = optimiser_for(model, config)
+    assert type(made).__name__.lower() == optimiser
+    groups = {group["weight_decay"]: {id(weight) for weight in group["params"]} for group in made.param_groups}
+    assert id(model.what.weight) in groups[0.1]
+    assert id(model.what.bias) in groups[0.0]
+    assert id(model.memory.shift) in groups[0.0]
+    assert sum(map(len, groups.values())) == len(list(model.parameters()))
+
+
+class TestNotFinite:
+    def test_a_loss_that_explodes_stops_with_step_term_and_advice(self, tmp_path: Path):
+        experiment = with_training(learning_rate=1e38, warmup=0.9, checkpoint_every=1, clip_norm=0.0)
+        with pytest.raises(TrainingError) as error:
+            list(fit(experiment, tmp_path, data=digits()))
+        told = str(error.value)
+        assert "\n" not in told
+        assert any(f"step {step}: the term cross_entropy is " in told for step in range(2, 17)), told
+        assert all(advice in told for advice in ("training.learning_rate", "training.warmup", "training.clip_norm"))
+
+    def test_the_last_good_checkpoint_stays(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        terms = Classification.terms
+        calls = []
+
+        def spoilt(self: Classification, episode: Any, batch: Batch) -> dict[str, Tensor]:
+            calls.append(1)
+            return {
+                name: term * (float("nan") if len(calls) == 5 else 1)
+                for name, term in terms(self, episode, batch).items()
+            }
+
+        monkeypatch.setattr(Classification, "terms", spoilt)
+        with pytest.raises(TrainingError, match=r"step 5: the term cross_entropy is nan; the last checkpoint is kept"):
+            list(fit(TINY, tmp_path, data=digits()))
+        [path] = list_checkpoints(tmp_path)
+        newest = newest_checkpoint(tmp_path)
+        assert newest is not None and newest.step == 3, path
+        assert all(value.isfinite().all() for value in newest.part("model").values())
+
+    def test_a_gradient_that_explodes_is_named_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        terms = Classification.terms
+
+        def steep(self: Classification, episode: Any, batch: Batch) -> dict[str, Tensor]:
+            zero = (episode.logits - episode.logits.detach()).abs().sqrt().sum() * 0
+            return {name: term + zero for name, term in terms(self, episode, batch).items()}
+
+        monkeypatch.setattr(Classification, "terms", steep)
+        with pytest.raises(TrainingError, match=r"step 1: the gradient of \S+ is not finite"):
+            list(fit(TINY, tmp_path, data=digits()))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "error", "told"),
+    [
+        (with_model(classes=7), DataError, "has 10 classes, the model answers 7"),
+        (with_model(image=replace(TINY.model.image, channels=3)), DataError, "the model takes 3×28×28"),
+        (with_data(hold_out=16), DataError, "data.hold_out=16 leaves nothing of 16 images"),
+        (with_data(hold_out=-1), DataError, "data.hold_out=-1"),
+        (with_training(epochs=0), UsageError, "at least one epoch"),
+        (with_training(batch_size=0), UsageError, "batch_size 0"),
+        (with_model(glimpse_height=1), UsageError, "cannot be built"),
+        (None, UsageError, "name a preset"),
+    ],
+)
+def test_mistakes_are_told_before_the_first_step_and_leave_no_run(
+    tmp_path: Path, experiment: Experiment | None, error: type[Exception], told: str
+):
+    steps: list[Step] = []
+    with pytest.raises(error, match=told):
+        next(fit(experiment, tmp_path / "run", data=digits(16, 5), on_step=steps.append))
+    assert steps == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_a_run_is_not_overwritten(tmp_path: Path):
+    list(fit(with_training(epochs=1), tmp_path, data=digits(16, 5)))
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with pytest.raises(UsageError, match=r"already holds a run; go on with it \(--resume\) or choose another folder"):
+        next(fit(with_training(epochs=1), tmp_path, data=digits(16, 5)))
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_unknown_device():
+    with pytest.raises(UsageError, match="cannot train on device 'abacus'"):
+        start_engine("abacus")
+
+
+def test_without_tensorboard_curves_are_in_the_metrics_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard.writer", None)
+    journal = Journal(tmp_path, epoch=0, step=0)
+    journal.close()
+    assert "tensorboard is not installed" in caplog.text
+    assert not (tmp_path / "tensorboard").exists()
+
+
+def test_seeds_differ_with_every_number():
+    seeds = {seed_of(*numbers) for numbers in [(0,), (1,), (0, 0), (0, 1), (1, 0), (0, 0, 0)]}
+    assert len(seeds) == 6
+    assert all(0 <= seed < 2**63 for seed in seeds)

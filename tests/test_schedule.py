@@ -1,0 +1,67 @@
+"""Learning rates with numbers worked out by hand, and the average of weights."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from stawm.experiments.experiment import TrainingConfig
+from stawm.training.schedule import FLOOR, average_decay, learning_rate, update_average
+
+BASE = TrainingConfig(epochs=10, learning_rate=0.5, schedule="constant")
+
+
+def test_constant_stays():
+    assert {learning_rate(BASE, step, 7) for step in range(70)} == {0.5}
+
+
+def test_decay_falls_after_each_epoch_and_by_ten_after_each_milestone():
+    config = replace(BASE, schedule="decay", decay=0.9, milestones=(2, 5))
+    rates = [learning_rate(config, step, 4) for step in range(40)]
+    assert rates[0] == rates[3] == 0.5
+    assert rates[4] == pytest.approx(0.5 * 0.9)
+    assert rates[7] == pytest.approx(0.5 * 0.9)
+    assert rates[8] == pytest.approx(0.5 * 0.9**2 / 10)
+    assert rates[20] == pytest.approx(0.5 * 0.9**5 / 100)
+    assert rates[39] == pytest.approx(0.5 * 0.9**9 / 100)
+
+
+def test_one_cycle_rises_to_the_peak_and_falls_along_a_cosine_to_almost_nothing():
+    config = replace(BASE, schedule="one-cycle", warmup=0.2)
+    rates = [learning_rate(config, step, 10) for step in range(100)]
+    assert rates[:20] == pytest.approx([0.5 * (step + 1) / 20 for step in range(20)], rel=1e-3)
+    assert max(rates) == rates[19] == 0.5
+    assert rates[59] == pytest.approx(0.25, rel=1e-3)
+    assert rates[39] == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)) / 2, rel=1e-3)
+    assert rates[99] == pytest.approx(0.5 * FLOOR)
+    assert rates[20:] == sorted(rates[20:], reverse=True)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "decay"])
+def test_warm_up_applies_to_the_other_schedules_too(schedule):
+    config = replace(BASE, schedule=schedule, warmup=0.1, decay=0.99)
+    plain = replace(config, warmup=0.0)
+    assert [learning_rate(config, step, 5) / learning_rate(plain, step, 5) for step in range(7)] == pytest.approx(
+        [0.2, 0.4, 0.6, 0.8, 1.0, 1.0, 1.0]
+    )
+
+
+def test_average_forgets_its_start_quickly_then_slowly():
+    assert average_decay(0.99, 0) == 0.1
+    assert average_decay(0.99, 90) == pytest.approx(0.91)
+    assert average_decay(0.99, 10_000) == 0.99
+
+
+def test_average_takes_weights_and_running_statistics_and_copies_whole_numbers():
+    average, model = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    nn.init.constant_(model.weight, 3.0)
+    model(torch.tensor([[0.0, 10.0], [2.0, 30.0]]))
+    update_average(average, model, 0.75)
+    assert average.weight.tolist() == [1.5, 1.5]
+    assert average.running_mean is not None and model.running_mean is not None
+    assert model.running_mean.tolist() == pytest.approx([0.1, 2.0])
+    assert average.running_mean.tolist() == pytest.approx([0.025, 0.5])
+    assert average.num_batches_tracked == model.num_batches_tracked == 1
+    assert model.weight.tolist() == [3.0, 3.0]
