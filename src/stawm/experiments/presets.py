@@ -48,7 +48,7 @@ MNIST_CLASSIFY_8_FAST = replace(
         "12 epochs: warm-up, then a cosine to zero, with a running average of the weights, for the little time there is",
     ),
     training=TrainingConfig(
-        epochs=12, optimiser="adamw", learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.998
+        epochs=12, learning_rate=6e-4, schedule="one-cycle", warmup=0.05, average=0.998
     ),
 )
 
