@@ -42,7 +42,13 @@ def test_pixels_outside_read_as_zero() -> None:
 
 @pytest.mark.parametrize(
     ("given_pose", "share"),
-    [(pose(), 0.0), (pose(0.5, 0.5, 0.5, -0.5), 0.0), (pose(across=3), 1.0), (pose(across=1), 4 / 9), (pose(2, 1), 4 / 9)],
+    [
+        (pose(), 0.0),
+        (pose(0.5, 0.5, 0.5, -0.5), 0.0),
+        (pose(across=3), 1.0),
+        (pose(across=1), 4 / 9),
+        (pose(2, 1), 4 / 9),
+    ],
 )
 def test_outside_counts_the_probes_that_miss_the_image(given_pose: torch.Tensor, share: float) -> None:
     """Nine probes a side: shifted by half the image, the last four columns fall outside."""

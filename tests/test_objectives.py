@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from stawm.model.objectives import Batch, Classification
-from tests.test_stawm import small
+from tiny_model import small
 
 
 def test_classification_judges_the_terminal_answer() -> None:

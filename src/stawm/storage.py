@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stawm.errors import StorageError
@@ -25,7 +25,8 @@ def whole_file(path: Path) -> Iterator[Path]:
             f"could not write {path}: {failure.strerror or failure}; free some space or choose another place"
         ) from failure
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -4,38 +4,63 @@ Every number is drawn here, from the generator that is passed in; kornia only ap
 """
 
 import math
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
 from stawm.errors import UsageError
-from stawm.experiments.experiment import DataConfig
 
 MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
 TURN = 2 * math.pi
 
 
+@runtime_checkable
+class Variation(Protocol):
+    """How much pictures may vary; an experiment's `DataConfig` is one."""
+
+    @property
+    def rotate(self) -> float:
+        """Largest rotation, in degrees."""
+        ...
+
+    @property
+    def shift(self) -> int:
+        """Largest shift, in pixels."""
+        ...
+
+    @property
+    def flip(self) -> bool:
+        """Whether pictures are mirrored at random."""
+        ...
+
+    @property
+    def jitter(self) -> float:
+        """Largest relative change of colour."""
+        ...
+
+
 def augment(
-    images: Float[Tensor, "batch channel height width"], config: DataConfig, generator: Generator
+    images: Float[Tensor, "batch channel height width"], variation: Variation, generator: Generator
 ) -> Float[Tensor, "batch channel height width"]:
     """The same pictures, each rotated, shifted, mirrored and jittered by its own random amount.
 
     With nothing asked for, the tensor that came in is returned and no number is drawn.
     """
-    if min(config.rotate, config.shift, config.jitter) < 0 or config.jitter > 1:
+    if min(variation.rotate, variation.shift, variation.jitter) < 0 or variation.jitter > 1:
         raise UsageError(
-            f"rotate {config.rotate:g}, shift {config.shift} and jitter {config.jitter:g} cannot be used: "
+            f"rotate {variation.rotate:g}, shift {variation.shift} and jitter {variation.jitter:g} cannot be used: "
             "rotate and shift are at least 0, jitter lies between 0 and 1"
         )
-    if config.rotate:
-        images = rotated(images, uniform(images, config.rotate, generator))
-    if config.shift:
-        images = shifted(images, config.shift, generator)
-    if config.flip:
+    if variation.rotate:
+        images = rotated(images, uniform(images, variation.rotate, generator))
+    if variation.shift:
+        images = shifted(images, variation.shift, generator)
+    if variation.flip:
         images = mirrored(images, generator)
-    if config.jitter:
-        images = jittered(images, config.jitter, generator)
+    if variation.jitter:
+        images = jittered(images, variation.jitter, generator)
     return images
 
 

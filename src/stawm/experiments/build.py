@@ -29,9 +29,7 @@ def build(config: ModelConfig) -> Stawm:
         raise UsageError(f"model.dropout is {config.dropout}; give a share from 0 up to, but not including, 1")
     try:
         context = _encoder(config.context, image.channels, image.height, image.width)
-        glimpse = _encoder(
-            config.glimpse, image.channels, config.glimpse_height, config.glimpse_width, config.glimpses
-        )
+        glimpse = _encoder(config.glimpse, image.channels, config.glimpse_height, config.glimpse_width, config.glimpses)
         remembered = HebbRosenblatt(
             memory.size,
             read=memory.read,

@@ -87,7 +87,7 @@ class DataConfig:
     jitter: float = 0.0
     """Largest relative change of brightness, contrast, saturation and hue."""
     hold_out: int = 0
-    """Training pictures (the last ones) kept as a validation split; measures are then taken on it, not on the test set."""
+    """The last so-many training pictures are kept for validation and measured on, instead of the test set."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Policy(nn.Module):
         self.emitter = Emitter(hidden, dropout)
 
     def start(self, context: Float[Tensor, "batch features"]) -> PolicyState:
-        """The state before the first glimpse: the context is the first input and the first hidden state of the emission RNN."""
+        """The state before the first glimpse: the context is first input and first hidden state of the emission RNN."""
         first = F.relu(self.dropout(self.first(context)))
         nothing = torch.zeros_like(first)
         return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing))

@@ -1,1 +1,1 @@
-
+"""Pixels in, pixels out; knows nothing of memory."""

@@ -15,8 +15,8 @@ Block = Literal["norm3", "plain4"]
 class ConvEncoder(nn.Module):
     """A stack of convolution blocks, flattened.
 
-    `norm3`: 3×3 without padding or bias, batch norm, ReLU, Xavier uniform (MNIST). `plain4`: 4×4 with bias and ReLU, padding 1
-    at stride 2 and 2 at stride 1, Kaiming uniform (CIFAR-10 and CelebA).
+    `norm3`: 3×3 without padding or bias, batch norm, ReLU, Xavier uniform (MNIST). `plain4`: 4×4 with bias and ReLU,
+    padding 1 at stride 2 and 2 at stride 1, Kaiming uniform (CIFAR-10 and CelebA).
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class ConvEncoder(nn.Module):
             else:
                 convolution = nn.Conv2d(inputs, outputs, 4, stride, padding=1 if stride == 2 else 2)
                 nn.init.kaiming_uniform_(convolution.weight, nonlinearity="relu")
-                nn.init.zeros_(convolution.bias)
+                if convolution.bias is not None:
+                    nn.init.zeros_(convolution.bias)
             self.convolutions.append(convolution)
             height, width = (_after(size, convolution) for size in (height, width))
             if min(height, width) < 1:

@@ -1,8 +1,9 @@
 """Poses, and what is seen through them.
 
 A pose is an affine matrix A of two rows and three columns: it maps the corners of a glimpse, [-1, 1]², into the image,
-[-1, 1]². `align_corners=True` throughout, as in the paper's experiments (the default of its time): −1 and 1 are the centres of
-the outermost pixels. Pixels outside the image read as zero, so pictures are given in [0, 1] with a background of 0.
+[-1, 1]². `align_corners=True` throughout, as in the paper's experiments (the default of its time): −1 and 1 are the
+centres of the outermost pixels. Pixels outside the image read as zero, so pictures are given in [0, 1] with a
+background of 0.
 """
 
 import torch
@@ -24,6 +25,31 @@ def cut(
     """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names."""
     grid = F.affine_grid(pose, [images.shape[0], images.shape[1], height, width], align_corners=True)
     return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def paste(
+    sketch: Float[Tensor, "batch channel glimpse_height glimpse_width"],
+    pose: Float[Tensor, "batch 2 3"],
+    height: int,
+    width: int,
+) -> Float[Tensor, "batch channel height width"]:
+    """The sketch t_A⁻¹(U) on a canvas of `height` × `width` pixels, zero where it does not reach.
+
+    The pose here is the inverse one: it maps the corners of the canvas to places in the sketch. Its scale is thus the canvas over
+    the stroke: 2 draws at half the size of the canvas.
+    """
+    return cut(sketch, pose, height, width)
+
+
+def inverse(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses 2 3"]:
+    """The true inverse of each pose [L | b], which is [L⁻¹ | −L⁻¹ b].
+
+    Where L flattens the plane there is none, and the numbers are not finite: nothing is raised, for one such pose in a batch
+    must not hide the others.
+    """
+    (a, b), (c, d) = (row.unbind(-1) for row in poses[..., :2].unbind(-2))
+    turned = torch.stack([torch.stack([d, -b], -1), torch.stack([-c, a], -1)], -2) / (a * d - b * c)[..., None, None]
+    return torch.cat([turned, -turned @ poses[..., 2:]], -1)
 
 
 def outside(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses"]:

@@ -11,9 +11,10 @@ from torch.distributed.nn.functional import all_reduce
 class GlimpseNorm(nn.Module):
     """Batch normalisation whose running mean and variance are kept apart for each glimpse.
 
-    The glimpses of an episode differ (the first is often a wide view, the last a detail), so one set of running statistics mixed
-    over all of them does not describe any: evaluation then disagrees with training. Scale and shift are shared. In several
-    processes the statistics of a batch are those of all processes together, so that gradients equal those of the joined batch.
+    The glimpses of an episode differ (the first is often a wide view, the last a detail), so one set of running
+    statistics mixed over all of them describes none: evaluation then disagrees with training. Scale and shift are
+    shared. In several processes the statistics of a batch are those of all processes together, so that gradients equal
+    those of the joined batch.
     """
 
     running_mean: Tensor

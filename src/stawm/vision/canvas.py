@@ -1,0 +1,144 @@
+"""What sketches build up: the addition method and the Bernoulli method, each on its own, without parameters or state."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from stawm.vision.glimpse import paste
+
+EDGE = 1e-6
+"""Concrete sampling keeps probabilities and uniform noise this far from 0 and 1."""
+QUANTILES = 32
+
+
+@dataclass(frozen=True)
+class Painting:
+    """A drawing and all of its stages."""
+
+    canvases: Float[Tensor, "batch glimpse channel height width"]
+    """The canvas after each sketch, in [0, 1]."""
+    sketches: Float[Tensor, "batch glimpse channel height width"]
+    """Each sketch where it was pasted: what is added (addition; before the sigmoid), or colours in [0, 1] (Bernoulli)."""
+    masks: Float[Tensor, "batch glimpse 1 height width"] | None
+    """The pasted alpha of each sketch: the probability that it replaces what is under it. The addition method has none."""
+
+    @property
+    def canvas(self) -> Float[Tensor, "batch channel height width"]:
+        """The finished drawing C_N."""
+        return self.canvases[:, -1]
+
+
+@dataclass(frozen=True)
+class AdditionCanvas:
+    """C_n = S(C_0 + Σ t_A⁻¹(U)): sketches add up, and the sigmoid S of the sum is what is seen.
+
+    A `start` of −6 is black (the paper), 0 is grey, which suits natural images (paper-notes, section 3).
+    """
+
+    start: float = -6.0
+
+    def channels(self, image_channels: int) -> int:
+        """The channels of a sketch: those of the image."""
+        return image_channels
+
+    def paint(
+        self,
+        sketches: Float[Tensor, "batch glimpse channel glimpse_height glimpse_width"],
+        poses: Float[Tensor, "batch glimpse 2 3"],
+        height: int,
+        width: int,
+        *,
+        sample: bool,
+        generator: torch.Generator | None = None,
+    ) -> Painting:
+        """The painting of these sketches by these inverse poses; nothing is random here, so `sample` changes nothing."""
+        pasted = _pasted(sketches, poses, height, width)
+        return Painting(torch.sigmoid(self.start + pasted.cumsum(1)), pasted, None)
+
+
+@dataclass(frozen=True)
+class BernoulliCanvas:
+    """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B with B ~ Concrete(t_A⁻¹(S(P)), τ) and C_0 = 0: a stroke replaces what is under it.
+
+    In training B is sampled. At evaluation it is its mean, so that drawings repeat. `mean` names which: `bernoulli`, the alpha
+    P itself, is the mean of the Bernoulli variable that Concrete stands in for. Because the canvas is linear in each B and the
+    masks are drawn independently, this is exactly the mean of the canvases that Bernoulli masks would paint. `concrete` is the
+    mean of the Concrete variable that training samples; it lies nearer to a half than P does (at τ = 2, 0.74 for 0.9), so it
+    gives the mean of the canvases that training sees.
+    """
+
+    temperature: float = 2.0
+    mean: Literal["bernoulli", "concrete"] = "bernoulli"
+
+    def __post_init__(self) -> None:
+        """Refuse a temperature at which nothing can be sampled."""
+        if not self.temperature > 0:
+            raise ValueError(f"the temperature of the Bernoulli canvas is {self.temperature}; give a number above 0")
+
+    def channels(self, image_channels: int) -> int:
+        """The channels of a sketch: those of the image, and alpha, which comes last."""
+        return image_channels + 1
+
+    def paint(
+        self,
+        sketches: Float[Tensor, "batch glimpse channel_alpha glimpse_height glimpse_width"],
+        poses: Float[Tensor, "batch glimpse 2 3"],
+        height: int,
+        width: int,
+        *,
+        sample: bool,
+        generator: torch.Generator | None = None,
+    ) -> Painting:
+        """The painting of these sketches by these inverse poses; `sample` draws masks, else they are their means."""
+        pasted = _pasted(torch.sigmoid(sketches), poses, height, width)
+        colours, alpha = pasted[:, :, :-1], pasted[:, :, -1:]
+        if sample:
+            noise = torch.rand(alpha.shape, generator=generator, dtype=alpha.dtype, device=alpha.device)
+            covers = concrete(alpha, self.temperature, noise)
+        else:
+            covers = alpha if self.mean == "bernoulli" else concrete_mean(alpha, self.temperature)
+        canvas, canvases = torch.zeros_like(colours[:, 0]), []
+        for colour, cover in zip(colours.unbind(1), covers.unbind(1), strict=True):
+            canvas = canvas * (1 - cover) + colour * cover
+            canvases.append(canvas)
+        return Painting(torch.stack(canvases, 1), colours, alpha)
+
+
+Canvas = AdditionCanvas | BernoulliCanvas
+
+
+def concrete(
+    probability: Float[Tensor, "*any"], temperature: float, noise: Float[Tensor, "*any"]
+) -> Float[Tensor, "*any"]:
+    """A sample of Concrete(p, τ) for each probability: S((logit p + logit u) / τ), with u uniform noise in [0, 1).
+
+    Beside p = 0 and p = 1 the slope grows like p^(1/τ − 1) and the logit is infinite, so p is kept `EDGE` away from both, which
+    bounds it. At exactly 0 and 1 nothing is left to chance: the sample is p itself and passes no gradient. A canvas needs this,
+    for a pasted alpha is exactly 0 wherever its sketch does not reach, and there the canvas must stay as it was.
+    """
+    chance = (probability > 0) & (probability < 1)
+    soft = torch.sigmoid((_logit(probability) + _logit(noise)) / temperature)
+    return torch.where(chance, soft, probability.detach())
+
+
+def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
+    """The mean of Concrete(p, τ) over its noise, to about 0.001: an average over evenly spread quantiles."""
+    samples = (
+        concrete(probability, temperature, torch.full_like(probability, (step + 0.5) / QUANTILES))
+        for step in range(QUANTILES)
+    )
+    return sum(samples, torch.zeros_like(probability)) / QUANTILES
+
+
+def _logit(share: Tensor) -> Tensor:
+    return torch.logit(share.clamp(EDGE, 1 - EDGE))
+
+
+def _pasted(sketches: Tensor, poses: Tensor, height: int, width: int) -> Tensor:
+    """All sketches pasted in one call; in single precision at least, as half precision cannot hold a place or a sum of many."""
+    dtype = torch.promote_types(sketches.dtype, torch.float32)
+    flat = paste(sketches.flatten(0, 1).to(dtype), poses.flatten(0, 1).to(dtype), height, width)
+    return flat.unflatten(0, sketches.shape[:2])

@@ -1,0 +1,99 @@
+"""Transpose networks: an encoder's structure in reverse, from features to a sketch."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from stawm.vision.encoders import Block
+from stawm.vision.norms import GlimpseNorm
+
+
+class ConvDecoder(nn.Module):
+    """The mirror of the `ConvEncoder` of the same arguments: takes as many features as that gives, returns its input's size.
+
+    `norm3`: 3×3 without bias, batch norm after each layer, Xavier uniform. `plain4`: 4×4 with bias, Kaiming uniform. ReLU after
+    each layer but the last. A stride that left pixels over in the encoder gets them back as output padding, for each side.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        height: int,
+        width: int,
+        *,
+        filters: Sequence[int],
+        strides: Sequence[int],
+        block: Block,
+        glimpses: int = 1,
+    ) -> None:
+        """A decoder to sketches of `channels` × `height` × `width`; `filters` and `strides` in the encoder's order."""
+        super().__init__()
+        if len(filters) != len(strides) or not filters:
+            raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
+        layers: list[nn.ConvTranspose2d] = []
+        given = f"{height}×{width}"
+        for outputs, inputs, stride in zip([channels, *filters], filters, strides, strict=False):
+            kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
+            (height, spare_down), (width, spare_across) = (
+                divmod(side + 2 * padding - kernel, stride) for side in (height, width)
+            )
+            height, width = height + 1, width + 1
+            if min(height, width) < 1:
+                raise ValueError(f"a sketch of {given} is too small for {len(filters)} layers of {block}")
+            spare = (spare_down, spare_across)
+            layers.append(nn.ConvTranspose2d(inputs, outputs, kernel, stride, padding, spare, bias=block == "plain4"))
+        self.convolutions = nn.ModuleList(reversed(layers))
+        self.norms = nn.ModuleList()
+        for layer in reversed(layers):
+            if block == "norm3":
+                nn.init.xavier_uniform_(layer.weight)
+                self.norms.append(GlimpseNorm(layer.out_channels, glimpses))
+            else:
+                _kaiming(layer)
+        self.shape = (filters[-1], height, width)
+        self.features = math.prod(self.shape)
+
+    def forward(
+        self, features: Float[Tensor, "batch features"], glimpse: int = 0
+    ) -> Float[Tensor, "batch channel height width"]:
+        """The sketch of glimpse number `glimpse`, before any sigmoid."""
+        return self._decode(features, [glimpse])
+
+    def sketches(
+        self, features: Float[Tensor, "batch glimpse features"]
+    ) -> Float[Tensor, "batch glimpse channel height width"]:
+        """All the sketches of an episode; the same as `forward` for each glimpse with its number.
+
+        Convolutions run once over everything; norms, which keep statistics for each glimpse, run glimpse by glimpse. So what a
+        glimpse is normalised with never depends on the others, in training as in evaluation.
+        """
+        glimpses = features.shape[1]
+        decoded = self._decode(features.transpose(0, 1).flatten(0, 1), range(glimpses))
+        return decoded.unflatten(0, (glimpses, -1)).transpose(0, 1)
+
+    def _decode(self, features: Tensor, looks: Iterable[int]) -> Tensor:
+        """The sketches of a batch that is made of one equal part for each of `looks`."""
+        maps = features.unflatten(1, self.shape)
+        numbers = list(looks)
+        last = len(self.convolutions) - 1
+        for layer, convolution in enumerate(self.convolutions):
+            maps = convolution(maps)
+            if self.norms:
+                parts = zip(maps.chunk(len(numbers)), numbers, strict=True)
+                maps = torch.cat([self.norms[layer](part, number) for part, number in parts])
+            if layer < last:
+                maps = F.relu(maps)
+        return maps
+
+
+def _kaiming(layer: nn.ConvTranspose2d) -> None:
+    """Kaiming uniform by the inputs that an output pixel really has: `nn.init` takes a transposed kernel's outputs for them."""
+    inputs = layer.in_channels * math.prod(layer.kernel_size) / math.prod(layer.stride)
+    bound = math.sqrt(6 / inputs)
+    nn.init.uniform_(layer.weight, -bound, bound)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

@@ -1,0 +1,37 @@
+"""A model small enough to be looked into by tests."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from stawm.experiments.build import build
+from stawm.experiments.experiment import CnnConfig, ImageConfig, MemoryConfig, ModelConfig
+from stawm.model.stawm import Stawm
+
+SMALL = ModelConfig(
+    image=ImageConfig(channels=1, height=12, width=12),
+    classes=4,
+    glimpses=3,
+    glimpse_height=5,
+    glimpse_width=5,
+    context=CnnConfig(filters=(4, 6), strides=(2, 2)),
+    glimpse=CnnConfig(filters=(6,), strides=(1,)),
+    memory=MemoryConfig(size=10),
+    dropout=0.0,
+)
+
+
+def small(seed: int = 0, **changes: Any) -> Stawm:
+    torch.manual_seed(seed)
+    model = build(replace(SMALL, **changes))
+    with torch.no_grad():
+        model.policy.emitter.pose.weight.normal_(0, 0.5)
+    return model
+
+
+def silent(model: nn.Module) -> list[str]:
+    """The names of the parameters that got no gradient."""
+    weights = model.named_parameters()
+    return [name for name, weight in weights if weight.grad is None or not weight.grad.any()]
