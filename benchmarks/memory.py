@@ -131,7 +131,8 @@ def main() -> None:
     parser.add_argument("--only-peak", choices=FORMS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.only_peak:
-        print(peak_here(chosen.only_peak, *chosen.sizes[0], chosen.batch, chosen.read))
+        size, writes = chosen.sizes[0]
+        print(peak_here(chosen.only_peak, size, writes, chosen.batch, chosen.read))
         return
     if not chosen.json:
         print(f"batch {chosen.batch}, float32, {torch.get_num_threads()} threads, torch {torch.__version__}")

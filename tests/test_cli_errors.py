@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -232,8 +231,11 @@ def test_disk_that_fills_up_while_a_checkpoint_is_written(trained: Path, tmp_pat
     # A limit on the size of files fails the write half-way, as a full disk does, in a real process.
     pictures = json.loads((trained / "experiment.json").read_text())["data"]["name"]
     about = ["--run", str(tmp_path / "run"), "--data.name", pictures, "--model.classes", "2", "--device", "cpu"]
-    code = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({1 << 14}, {resource.RLIM_INFINITY})); "
-    code += "from stawm.cli import main; sys.exit(main())"
+    code = (
+        "import resource, sys; from stawm.cli import main; before = resource.getrlimit(resource.RLIMIT_FSIZE); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, before[1])); code = main(); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, before); sys.exit(code)"
+    )
     command = [sys.executable, "-c", code, "train", "mnist-5k-classify", *SMALL, *about]
     left = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert left.returncode == STORAGE, left.stderr

@@ -1,20 +1,16 @@
-"""A folder of pictures as a data set: layouts, splits, odd files, and the cache that spares decoding twice."""
+"""A folder of pictures as a data set: layouts, splits, and the cache that spares decoding twice."""
 
-import io
-import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from stawm.data import get_data, load_data, pictures
+from stawm.data import get_data, pictures
 from stawm.data.folder import split_folder
 from stawm.errors import DataError, StorageError
-
-RED, BLUE = (255, 0, 0), (0, 0, 255)
+from tiny_folders import classes, grey, load
 
 
 @pytest.fixture(autouse=True)
@@ -25,35 +21,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "mine"
-
-
-def grey(path: Path, value: int, size: tuple[int, int] = (8, 8)) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("L", size, value).save(path)
-
-
-def classes(root: Path, counts: dict[str, int], under: str = ".") -> None:
-    """Pictures whose grey value tells their class (10 a class) and their number within it."""
-    for label, (name, count) in enumerate(counts.items()):
-        for number in range(count):
-            grey(root / under / name / f"{number}.png", 40 * (label + 1) + number)
-
-
-def load(root: Path, image: tuple[int, int, int] | None = (1, 8, 8)):
-    return load_data(f"folder:{root}", image=image)
-
-
-def only(root: Path, image: tuple[int, int, int]) -> np.ndarray:
-    """The one distinct picture in a folder, whose twin was held out."""
-    splits = load(root, image)
-    assert torch.equal(splits.train.images[0], splits.test.images[0])
-    return splits.train.images[0].numpy()
-
-
-def twice(root: Path, picture: Image.Image, suffix: str = "png", **options: Any) -> None:
-    root.mkdir(exist_ok=True)
-    for name in "ab":
-        picture.save(root / f"{name}.{suffix}", **options)
 
 
 def test_class_folders_give_labels_and_a_tenth_of_each_is_held_out(root: Path) -> None:
@@ -130,115 +97,6 @@ def test_shape_is_that_of_the_first_picture_unless_asked(root: Path) -> None:
     Image.new("RGB", (5, 7)).save(root / "0.png")
     assert load(root, None).train.images.shape[1:] == (3, 7, 5)
     assert load(root, (3, 10, 12)).train.images.shape[1:] == (3, 10, 12)
-
-
-def test_wide_and_tall_pictures_are_cropped_about_the_centre(root: Path) -> None:
-    # Blue outer quarters, red middle: the centre square of 40 × 20 and of 20 × 40 is all red.
-    wide = Image.new("RGB", (40, 20), BLUE)
-    wide.paste(RED, (10, 0, 30, 20))
-    twice(root, wide)
-    assert np.array_equal(only(root, (3, 8, 8)), np.array(RED, np.uint8)[:, None, None].repeat(8, 1).repeat(8, 2))
-    twice(root, wide.rotate(90, expand=True))
-    assert np.array_equal(only(root, (3, 5, 5)), np.array(RED, np.uint8)[:, None, None].repeat(5, 1).repeat(5, 2))
-
-
-def test_a_two_colour_picture_keeps_its_border_where_it_was(root: Path) -> None:
-    half = Image.new("RGB", (32, 16), RED)
-    half.paste(BLUE, (16, 0, 32, 16))
-    twice(root, half)
-    pixels = only(root, (3, 16, 32))
-    assert (pixels[0, :, :16] == 255).all() and (pixels[0, :, 16:] == 0).all() and (pixels[2, :, 16:] == 255).all()
-    small = only(root, (3, 4, 8))
-    assert (small[0, :, :3] == 255).all() and (small[2, :, 5:] == 255).all() and (small[2, :, :3] == 0).all()
-
-
-def test_exif_orientation_is_respected(root: Path) -> None:
-    # Orientation 6: the camera was turned; shown upright, the left half (red) lies on top.
-    picture = Image.new("RGB", (16, 8), BLUE)
-    picture.paste(RED, (0, 0, 8, 8))
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    twice(root, picture, exif=exif)
-    assert load(root, None).train.images.shape[1:] == (3, 16, 8)
-    upright = only(root, (3, 16, 8))
-    assert (upright[0, :8] == 255).all() and (upright[2, 8:] == 255).all()
-
-
-def test_transparency_becomes_black(root: Path) -> None:
-    picture = Image.new("RGBA", (4, 4), (255, 255, 255, 0))
-    picture.paste((200, 100, 0, 255), (0, 0, 2, 4))
-    picture.putpixel((3, 3), (255, 255, 255, 51))
-    twice(root, picture)
-    pixels = only(root, (3, 4, 4))
-    assert pixels[:, 0, 0].tolist() == [200, 100, 0] and pixels[:, 0, 3].tolist() == [0, 0, 0]
-    assert pixels[:, 3, 3].tolist() == [51, 51, 51]
-
-
-def test_palette_and_two_level_pictures(root: Path) -> None:
-    palette = Image.new("P", (4, 4), 1)
-    palette.putpalette([0, 0, 0, 10, 200, 30])
-    twice(root, palette)
-    assert only(root, (3, 4, 4))[:, 0, 0].tolist() == [10, 200, 30]
-    twice(root, palette, transparency=1)
-    assert only(root, (3, 4, 4)).max() == 0
-    twice(root, Image.new("1", (4, 4), 1))
-    assert only(root, (1, 4, 4)).min() == 255
-
-
-def test_sixteen_bits_become_eight(root: Path) -> None:
-    values = np.array([[0, 257], [32896, 65535]], np.uint16)
-    twice(root, Image.fromarray(values))
-    assert only(root, (1, 2, 2)).tolist() == [[[0, 1], [128, 255]]]
-    assert load(root, None).train.images.shape[1:] == (1, 2, 2)
-
-
-def test_grey_and_colour_are_turned_into_what_is_asked(root: Path) -> None:
-    twice(root, Image.new("L", (4, 4), 77))
-    assert only(root, (3, 4, 4))[:, 1, 1].tolist() == [77, 77, 77]
-    twice(root, Image.new("RGB", (4, 4), (0, 255, 0)))
-    assert only(root, (1, 4, 4))[0, 1, 1] == 150, "luma of pure green: 0.587 × 255"
-
-
-def test_broken_and_foreign_files_are_named_together(root: Path) -> None:
-    classes(root, {"cat": 5})
-    whole = (root / "cat" / "0.png").read_bytes()
-    (root / "cat" / "a-half.png").write_bytes(whole[: len(whole) // 2])
-    (root / "cat" / "notes.txt").write_text("not a picture at all")
-    with pytest.raises(DataError) as told:
-        load(root)
-    message = str(told.value)
-    assert "cat/a-half.png (" in message and "cat/notes.txt (not a picture)" in message and "more" not in message
-    assert "\n" not in message and "remove or replace them" in message
-    assert not list((root.parent / "cache").rglob("*.npy*")), "nothing half-made is kept"
-    with pytest.raises(DataError, match=r"cat/a-half\.png .*cat/notes\.txt"):
-        get_data(f"folder:{root}")
-
-
-def test_three_misfits_are_named_and_the_rest_counted(root: Path) -> None:
-    classes(root, {"cat": 5})
-    for number in range(5):
-        (root / "cat" / f"bad{number}.jpg").write_bytes(b"\xff\xd8 no")
-    with pytest.raises(DataError, match=r"bad0\.jpg .*bad1\.jpg .*bad2\.jpg \([^)]*\) and 2 more; remove"):
-        load(root)
-
-
-def test_the_first_picture_may_be_the_broken_one(root: Path) -> None:
-    root.mkdir()
-    (root / "a.png").write_bytes(b"nonsense")
-    grey(root / "b.png", 1)
-    with pytest.raises(DataError, match=r"a\.png \(not a picture\)"):
-        load(root, None)
-
-
-def test_floating_point_and_enormous_pictures_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    twice(root, Image.new("F", (4, 4)), "tiff")
-    with pytest.raises(DataError, match=r"a\.tiff \(has floating-point pixels\)"):
-        load(root)
-    big = root.parent / "big"
-    twice(big, Image.new("L", (40, 40)))
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(DataError, match=r"a\.png \(too large\)"):
-        load(big)
 
 
 def test_what_file_managers_leave_behind_is_ignored(root: Path) -> None:
@@ -347,14 +205,3 @@ def test_get_returns_the_folder_once_all_of_it_was_read(root: Path) -> None:
     classes(root, {"cat": 3})
     assert get_data(f"folder:{root}") == root
     assert not (root.parent / "cache").exists()
-
-
-def test_damage_anywhere_in_a_file_never_escapes_as_a_traceback(root: Path) -> None:
-    whole = io.BytesIO()
-    Image.fromarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)).save(whole, "PNG")
-    content = whole.getvalue()
-    root.mkdir()
-    for cut in range(0, len(content), 40):
-        (root / f"{cut:04}.png").write_bytes(content[:cut] + zlib.compress(bytes([cut % 256])) + content[cut + 9 :])
-    with pytest.raises(DataError, match=r"files that cannot be used: .* more; remove"):
-        load(root, (3, 16, 16))

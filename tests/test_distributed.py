@@ -1,5 +1,6 @@
 """Two processes under torchrun do what one does on the joined batch."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two")
     launch = ["-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
     command = [sys.executable, *launch, tiny_processes.__file__, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    place = os.environ | {"TMPDIR": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=place)
     assert done.returncode == 0, done.stderr
     return folder
 

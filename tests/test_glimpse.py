@@ -59,3 +59,7 @@ def test_outside_sees_rotation() -> None:
     turn = math.radians(45)
     turned = torch.tensor([[math.cos(turn), -math.sin(turn), 0], [math.sin(turn), math.cos(turn), 0]])
     assert 0.05 < outside(turned[None]).item() < 0.3
+
+
+def test_a_pose_a_little_larger_than_the_image_is_not_outside() -> None:
+    assert outside(pose(1.01, 1.01)[None]).item() == 0

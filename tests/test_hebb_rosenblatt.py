@@ -42,8 +42,9 @@ def drawn(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.where(torch.rand(shape, generator=generator) < 0.05, 6.0, values).to(dtype)
 
 
-def three_rates(delta: float = 0.2, eta: float = 0.4, theta: float = 0.5) -> list[Tensor]:
-    return [torch.tensor(rate, dtype=torch.float64) for rate in (delta, eta, theta)]
+def three_rates(delta: float = 0.2, eta: float = 0.4, theta: float = 0.5) -> tuple[Tensor, Tensor, Tensor]:
+    first, second, third = torch.tensor([delta, eta, theta], dtype=torch.float64)
+    return first, second, third
 
 
 def step_by_step(memory: HebbRosenblatt, codes: Tensor, query: Tensor) -> tuple[Tensor, State]:
@@ -84,7 +85,7 @@ WAYS = {
 }
 
 
-def values_and_gradients(way: Any, codes: Tensor, query: Tensor, rates: list[Tensor], read: Read) -> list[Tensor]:
+def values_and_gradients(way: Any, codes: Tensor, query: Tensor, rates: tuple[Tensor, ...], read: Read) -> list[Tensor]:
     """Recalls, W, and the gradients of a fixed random mixture of both with respect to codes, query and each rate."""
     leaves = [leaf.detach().clone().requires_grad_() for leaf in (codes, query, *rates)]
     if way is recall_images:
@@ -94,10 +95,10 @@ def values_and_gradients(way: Any, codes: Tensor, query: Tensor, rates: list[Ten
         recalls, state = way(leaves[0], leaves[1], known, read, ACTIVATION)
         weights = weights_of(state, known)
     generator = torch.Generator().manual_seed(5)
-    mixture = sum(
-        (output * torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output.dtype)).sum()
-        for output in (recalls, weights)
-    )
+    mixture = torch.zeros(())
+    for output in (recalls, weights):
+        shares = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+        mixture = mixture + (output * shares.to(output.dtype)).sum()
     return [recalls.detach(), weights.detach(), *torch.autograd.grad(mixture, leaves)]
 
 
@@ -402,7 +403,7 @@ def test_an_activation_of_ones_own():
     squash = Activation("squash", lambda total: total.clamp_min(0) / (1 + total.clamp_min(0)), 1.0)
     codes, query = drawn(21, 2, 3, 5), drawn(22, 2, 5)
     recalls = HebbRosenblatt(5, activation=squash).double()(codes, query).recalls
-    wanted, _ = recall_images(codes, query, tuple(three_rates()), "codes", squash)
+    wanted, _ = recall_images(codes, query, three_rates(), "codes", squash)
     torch.testing.assert_close(recalls, wanted)
 
 

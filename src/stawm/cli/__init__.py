@@ -42,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0, a `StawmError`'s own, or 130 when stopped by hand; a mistake is one line on stderr."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except StawmError as failure:
         return _tell(failure)
     except KeyboardInterrupt:
@@ -77,7 +79,10 @@ def _run(arguments: list[str]) -> int:
         near = get_close_matches(verb, VERBS, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(f"there is no verb {verb!r}; {hint}stawm knows {', '.join(VERBS)}")
-    return import_module(f"stawm.cli.{verb}").run(rest)
+    try:
+        return import_module(f"stawm.cli.{verb}").run(rest)
+    except SystemExit:  # argparse, after it has printed the help that was asked for
+        return 0
 
 
 def _tell(failure: StawmError) -> int:

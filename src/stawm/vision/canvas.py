@@ -1,4 +1,4 @@
-"""What sketches build up: the addition method and the Bernoulli method, each on its own, without parameters or state."""
+"""What sketches build up: the addition and the Bernoulli method, each on its own, without parameters or state."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,9 +21,9 @@ class Painting:
     canvases: Float[Tensor, "batch glimpse channel height width"]
     """The canvas after each sketch, in [0, 1]."""
     sketches: Float[Tensor, "batch glimpse channel height width"]
-    """Each sketch where it was pasted: what is added (addition; before the sigmoid), or colours in [0, 1] (Bernoulli)."""
+    """Each sketch where it was pasted: what is added before the sigmoid (addition), or colours in [0, 1] (Bernoulli)."""
     masks: Float[Tensor, "batch glimpse 1 height width"] | None
-    """The pasted alpha of each sketch: the probability that it replaces what is under it. The addition method has none."""
+    """The pasted alpha of each sketch: the probability that it replaces what is under it. None in the addition method."""
 
     @property
     def canvas(self) -> Float[Tensor, "batch channel height width"]:
@@ -54,20 +54,20 @@ class AdditionCanvas:
         sample: bool,
         generator: torch.Generator | None = None,
     ) -> Painting:
-        """The painting of these sketches by these inverse poses; nothing is random here, so `sample` changes nothing."""
+        """The painting of these sketches by these inverse poses; nothing is random, so `sample` changes nothing."""
         pasted = _pasted(sketches, poses, height, width)
         return Painting(torch.sigmoid(self.start + pasted.cumsum(1)), pasted, None)
 
 
 @dataclass(frozen=True)
 class BernoulliCanvas:
-    """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B with B ~ Concrete(t_A⁻¹(S(P)), τ) and C_0 = 0: a stroke replaces what is under it.
+    """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B, B ~ Concrete(t_A⁻¹(S(P)), τ), C_0 = 0: strokes replace what is under them.
 
-    In training B is sampled. At evaluation it is its mean, so that drawings repeat. `mean` names which: `bernoulli`, the alpha
-    P itself, is the mean of the Bernoulli variable that Concrete stands in for. Because the canvas is linear in each B and the
-    masks are drawn independently, this is exactly the mean of the canvases that Bernoulli masks would paint. `concrete` is the
-    mean of the Concrete variable that training samples; it lies nearer to a half than P does (at τ = 2, 0.74 for 0.9), so it
-    gives the mean of the canvases that training sees.
+    In training B is sampled; at evaluation it is its mean, so that drawings repeat. `mean` says which mean. `bernoulli` is
+    the pasted alpha itself, the mean of the Bernoulli variable that Concrete stands in for: the canvas is linear in each B
+    and all B are independent, so this paints exactly the mean of what Bernoulli masks would paint. `concrete` is the mean of
+    the variable that training samples, and so paints the mean of what training sees. It lies nearer to a half than alpha
+    does: at τ = 2 it is 0.72 for an alpha of 0.9, and 0.12 for 0.01; as τ → 0 the two agree.
     """
 
     temperature: float = 2.0
@@ -115,9 +115,9 @@ def concrete(
 ) -> Float[Tensor, "*any"]:
     """A sample of Concrete(p, τ) for each probability: S((logit p + logit u) / τ), with u uniform noise in [0, 1).
 
-    Beside p = 0 and p = 1 the slope grows like p^(1/τ − 1) and the logit is infinite, so p is kept `EDGE` away from both, which
-    bounds it. At exactly 0 and 1 nothing is left to chance: the sample is p itself and passes no gradient. A canvas needs this,
-    for a pasted alpha is exactly 0 wherever its sketch does not reach, and there the canvas must stay as it was.
+    Towards p = 0 and p = 1 the logit, and for τ > 1 the slope too, grow without bound, so p is kept `EDGE` away from both.
+    At exactly 0 and 1 nothing is left to chance: the sample is p itself and passes no gradient. A canvas needs this, for a
+    pasted alpha is exactly 0 wherever its sketch does not reach, and there the canvas must stay as it was.
     """
     chance = (probability > 0) & (probability < 1)
     soft = torch.sigmoid((_logit(probability) + _logit(noise)) / temperature)
@@ -125,7 +125,7 @@ def concrete(
 
 
 def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
-    """The mean of Concrete(p, τ) over its noise, to about 0.001: an average over evenly spread quantiles."""
+    """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2."""
     samples = (
         concrete(probability, temperature, torch.full_like(probability, (step + 0.5) / QUANTILES))
         for step in range(QUANTILES)
@@ -138,7 +138,7 @@ def _logit(share: Tensor) -> Tensor:
 
 
 def _pasted(sketches: Tensor, poses: Tensor, height: int, width: int) -> Tensor:
-    """All sketches pasted in one call; in single precision at least, as half precision cannot hold a place or a sum of many."""
+    """All sketches pasted in one call, in single precision at least: half cannot hold a place, or a sum of many sketches."""
     dtype = torch.promote_types(sketches.dtype, torch.float32)
     flat = paste(sketches.flatten(0, 1).to(dtype), poses.flatten(0, 1).to(dtype), height, width)
     return flat.unflatten(0, sketches.shape[:2])

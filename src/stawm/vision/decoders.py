@@ -13,10 +13,10 @@ from stawm.vision.norms import GlimpseNorm
 
 
 class ConvDecoder(nn.Module):
-    """The mirror of the `ConvEncoder` of the same arguments: takes as many features as that gives, returns its input's size.
+    """The mirror of the `ConvEncoder` of the same arguments: takes the features that one gives, returns its input's size.
 
-    `norm3`: 3×3 without bias, batch norm after each layer, Xavier uniform. `plain4`: 4×4 with bias, Kaiming uniform. ReLU after
-    each layer but the last. A stride that left pixels over in the encoder gets them back as output padding, for each side.
+    `norm3`: 3×3 without bias, batch norm after each layer, Xavier uniform. `plain4`: 4×4 with bias, Kaiming uniform. ReLU
+    after each layer but the last. Pixels that the encoder's strides left over come back as output padding.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class ConvDecoder(nn.Module):
     ) -> Float[Tensor, "batch glimpse channel height width"]:
         """All the sketches of an episode; the same as `forward` for each glimpse with its number.
 
-        Convolutions run once over everything; norms, which keep statistics for each glimpse, run glimpse by glimpse. So what a
-        glimpse is normalised with never depends on the others, in training as in evaluation.
+        Convolutions run once over everything; norms, which keep statistics for each glimpse, run glimpse by glimpse. So
+        what a glimpse is normalised with never depends on the others, in training as in evaluation.
         """
         glimpses = features.shape[1]
         decoded = self._decode(features.transpose(0, 1).flatten(0, 1), range(glimpses))
@@ -91,7 +91,7 @@ class ConvDecoder(nn.Module):
 
 
 def _kaiming(layer: nn.ConvTranspose2d) -> None:
-    """Kaiming uniform by the inputs that an output pixel really has: `nn.init` takes a transposed kernel's outputs for them."""
+    """Kaiming uniform by the inputs an output pixel really has: `nn.init` takes a transposed kernel's outputs for them."""
     inputs = layer.in_channels * math.prod(layer.kernel_size) / math.prod(layer.stride)
     bound = math.sqrt(6 / inputs)
     nn.init.uniform_(layer.weight, -bound, bound)

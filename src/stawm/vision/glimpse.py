@@ -35,8 +35,8 @@ def paste(
 ) -> Float[Tensor, "batch channel height width"]:
     """The sketch t_A⁻¹(U) on a canvas of `height` × `width` pixels, zero where it does not reach.
 
-    The pose here is the inverse one: it maps the corners of the canvas to places in the sketch. Its scale is thus the canvas over
-    the stroke: 2 draws at half the size of the canvas.
+    The pose here is the inverse one: it maps the corners of the canvas to places in the sketch. Its scale is thus the
+    canvas over the stroke: 2 draws at half the size of the canvas.
     """
     return cut(sketch, pose, height, width)
 
@@ -44,8 +44,8 @@ def paste(
 def inverse(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses 2 3"]:
     """The true inverse of each pose [L | b], which is [L⁻¹ | −L⁻¹ b].
 
-    Where L flattens the plane there is none, and the numbers are not finite: nothing is raised, for one such pose in a batch
-    must not hide the others.
+    Where L flattens the plane there is none, and the numbers are not finite: nothing is raised, for one such pose in a
+    batch must not hide the others.
     """
     (a, b), (c, d) = (row.unbind(-1) for row in poses[..., :2].unbind(-2))
     turned = torch.stack([torch.stack([d, -b], -1), torch.stack([-c, a], -1)], -2) / (a * d - b * c)[..., None, None]
@@ -53,8 +53,8 @@ def inverse(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses 2 3"]:
 
 
 def outside(poses: Float[Tensor, "*poses 2 3"]) -> Float[Tensor, "*poses"]:
-    """The share of each glimpse that lies outside the image, probed on an even grid of points."""
-    line = torch.linspace(-1, 1, PROBES, dtype=poses.dtype, device=poses.device)
+    """The share of each glimpse that lies outside the image, probed at the centres of an even grid of cells."""
+    line = torch.linspace(-1, 1, 2 * PROBES + 1, dtype=poses.dtype, device=poses.device)[1::2]
     down, across = torch.meshgrid(line, line, indexing="ij")
     points = torch.stack([across, down, torch.ones_like(across)]).flatten(1)
     seen = poses @ points
