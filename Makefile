@@ -7,7 +7,7 @@ READY := $(VENV)/ready
 STAWM := $(VENV)/bin/stawm
 
 # About two minutes on two cores.
-DEMO_EPOCHS ?= 4
+DEMO_EPOCHS ?= 16
 DEMO_RUN := demo/run
 
 # Each test process computes on one core, so that two of them do not fight over two.
@@ -17,8 +17,9 @@ help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
 
 $(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --editable ".[dev]"
+	@echo "setting up $(VENV) (a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
 demo: $(READY) ## train the small classifier on the embedded digits (about two minutes), evaluate it, draw where it looked

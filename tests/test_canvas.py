@@ -176,7 +176,15 @@ def test_half_precision_is_painted_in_single(canvas: AdditionCanvas | BernoulliC
     painted = canvas.paint(sketches, poses, 28, 28, sample=False).canvas
     exact = canvas.paint(sketches.float(), poses.float(), 28, 28, sample=False).canvas
     assert painted.dtype == torch.float32
-    torch.testing.assert_close(painted, exact, rtol=0, atol=0.01)
+    torch.testing.assert_close(painted, exact, rtol=0, atol=1e-5)
+
+
+def test_an_alpha_that_is_nearly_one_keeps_its_gradient_in_half_precision() -> None:
+    """S(8) = 0.9997 is exactly 1 in bfloat16, where nothing would be left to learn."""
+    sketches = torch.full((1, 1, 2, 4, 4), 8.0, dtype=torch.bfloat16, requires_grad=True)
+    poses = identity_pose().expand(1, 1, 2, 3).bfloat16()
+    BernoulliCanvas().paint(sketches, poses, 4, 4, sample=True).canvas.sum().backward()
+    assert sketches.grad is not None and (sketches.grad[:, :, 1] > 0).all()
 
 
 def test_a_temperature_of_zero_is_refused() -> None:

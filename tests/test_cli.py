@@ -27,11 +27,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def process(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "stawm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False)
-
-
 def size_and_format(path: Path) -> tuple[tuple[int, int], str | None]:
     with Image.open(path) as picture:
         return picture.size, picture.format

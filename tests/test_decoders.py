@@ -21,8 +21,8 @@ def decoder(block: Any, glimpses: int = 3) -> ConvDecoder:
 
 
 @given(
-    st.integers(11, 24),
-    st.integers(11, 24),
+    st.integers(15, 26),
+    st.integers(15, 26),
     st.sampled_from(["norm3", "plain4"]),
     st.lists(st.sampled_from([1, 2]), min_size=1, max_size=3),
 )

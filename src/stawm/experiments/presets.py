@@ -70,7 +70,7 @@ MNIST_5K_CLASSIFY = replace(
         dropout=0.3,
     ),
     data=DataConfig(name="mnist-5k", rotate=20.0, shift=2),
-    training=replace(MNIST_CLASSIFY_8_FAST.training, epochs=60, batch_size=64, average=0.99),
+    training=replace(MNIST_CLASSIFY_8_FAST.training, epochs=40, batch_size=64, learning_rate=1e-3, average=0.99),
 )
 
 PRESETS = {

@@ -67,15 +67,15 @@ State = Trace | Matrix
 
 @dataclass(frozen=True)
 class Recalls:
-    """What a query reads back from the intermediate memory after each write, and the state after the last."""
+    """What a query, or each of several, reads back from the intermediate memory after each write; and the last state."""
 
-    recalls: Float[Tensor, "batch count memory"]
+    recalls: Float[Tensor, "batch *query count memory"]
     state: State
 
     @property
-    def terminal(self) -> Float[Tensor, "batch memory"]:
+    def terminal(self) -> Float[Tensor, "batch *query memory"]:
         """What the query reads back from the terminal memory."""
-        return self.recalls[:, -1]
+        return self.recalls[..., -1, :]
 
 
 def trace_weights(count: int, rates: Rates, like: Tensor) -> Float[Tensor, "count"]:
@@ -120,43 +120,45 @@ def written(
 
 def recall_trace(
     codes: Float[Tensor, "batch count memory"],
-    query: Float[Tensor, "batch memory"],
+    query: Float[Tensor, "batch *query memory"],
     rates: Rates,
     read: Read,
     activation: Activation,
 ) -> Recalls:
     """The recalls after each write of a whole sequence, in trace form: all of them in one masked product."""
-    count = codes.shape[1]
+    batch, count, size = codes.shape
     ages = torch.arange(count, device=codes.device, dtype=codes.dtype)
     ages = (ages[:, None] - ages[None, :]).clamp_min(0)
     strengths = rates.eta * (1 - rates.delta) ** ages
     responses = _responses(codes, strengths, rates, read, activation)
     keys, values = (codes, responses) if read == "codes" else (responses, codes)
-    matches = torch.bmm(keys, query.unsqueeze(2)).mT
-    recalls = activation(torch.bmm(torch.tril(matches * strengths), values))
-    return Recalls(recalls, Trace(codes, responses))
+    matches = torch.bmm(query.reshape(batch, -1, size), keys.mT).unsqueeze(2)
+    recalls = activation(torch.bmm(torch.tril(matches * strengths).flatten(1, 2), values))
+    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Trace(codes, responses))
 
 
 def recall_matrix(
     codes: Float[Tensor, "batch count memory"],
-    query: Float[Tensor, "batch memory"],
+    query: Float[Tensor, "batch *query memory"],
     rates: Rates,
     read: Read,
     activation: Activation,
 ) -> Recalls:
-    """The recalls after each write of a whole sequence, in matrix form: each W is read once, by query and next code."""
+    """The recalls after each write of a whole sequence, in matrix form: each W is read once, by queries and next code."""
     batch, count, size = codes.shape
+    queries = query.reshape(batch, -1, size)
     weights = codes.new_zeros(batch, size, size)
     response = activation(rates.theta * codes[:, 0])
     projections = []
     for step in range(count):
         weights = _reinforced(weights, codes[:, step], response, rates)
-        rows = torch.stack([query, codes[:, step + 1]], dim=1) if step + 1 < count else query.unsqueeze(1)
+        rows = torch.cat([queries, codes[:, step + 1 : step + 2]], dim=1)
         read_back = torch.bmm(rows, weights if read == "codes" else weights.mT)
-        projections.append(read_back[:, 0])
+        projections.append(read_back[:, : queries.shape[1]])
         if step + 1 < count:
-            response = activation(read_back[:, 1] + rates.theta * codes[:, step + 1])
-    return Recalls(activation(torch.stack(projections, dim=1)), Matrix(weights))
+            response = activation(read_back[:, -1] + rates.theta * codes[:, step + 1])
+    recalls = activation(torch.stack(projections, dim=2))
+    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Matrix(weights))
 
 
 def _responses(codes: Tensor, strengths: Tensor, rates: Rates, read: Read, activation: Activation) -> Tensor:
@@ -315,8 +317,13 @@ class HebbRosenblatt(nn.Module):
         overlap = torch.bmm(state.codes, state.codes.mT) * torch.bmm(scaled, scaled.mT)
         return overlap.sum(dim=(1, 2)).clamp_min(0).sqrt()
 
-    def forward(self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch memory"]) -> Recalls:
-        """What `query` reads back after each of `codes` is written to an empty memory, and the state at the end."""
+    def forward(
+        self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
+    ) -> Recalls:
+        """What `query` reads back after each of `codes` is written to an empty memory, and the state at the end.
+
+        Several queries, [batch query memory], are put to the same memory; it is written once.
+        """
         if codes.shape[1] == 0 or codes.shape[2] != self.size:
             raise UsageError(
                 f"codes of shape {tuple(codes.shape)} cannot be written; give [batch, at least 1, {self.size}]"

@@ -41,14 +41,15 @@ class Emitter(nn.Module):
 class Policy(nn.Module):
     """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
 
-    def __init__(self, features: int, hidden: int, dropout: float) -> None:
-        """A policy for `features` context features."""
+    def __init__(self, features: int, hidden: int, dropout: float, *, draws: bool = False) -> None:
+        """A policy for `features` context features; one that draws has a second emitter, for inverse poses."""
         super().__init__()
         self.first = nn.Linear(features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.emission = nn.LSTMCell(hidden, hidden)
         self.aggregator = nn.LSTMCell(hidden, hidden)
         self.emitter = Emitter(hidden, dropout)
+        self.inverse = Emitter(hidden, dropout) if draws else None
 
     def start(self, context: Float[Tensor, "batch features"]) -> PolicyState:
         """The state before the first glimpse: the context is first input and first hidden state of the emission RNN."""

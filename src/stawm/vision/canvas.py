@@ -21,9 +21,9 @@ class Painting:
     canvases: Float[Tensor, "batch glimpse channel height width"]
     """The canvas after each sketch, in [0, 1]."""
     sketches: Float[Tensor, "batch glimpse channel height width"]
-    """Each sketch where it was pasted: what is added before the sigmoid (addition), or colours in [0, 1] (Bernoulli)."""
+    """Each sketch where it is pasted: what is added, before the sigmoid, or (Bernoulli method) colours in [0, 1]."""
     masks: Float[Tensor, "batch glimpse 1 height width"] | None
-    """The pasted alpha of each sketch: the probability that it replaces what is under it. None in the addition method."""
+    """The pasted alpha of each sketch: the chance that it replaces what is under it. None in the addition method."""
 
     @property
     def canvas(self) -> Float[Tensor, "batch channel height width"]:
@@ -61,13 +61,13 @@ class AdditionCanvas:
 
 @dataclass(frozen=True)
 class BernoulliCanvas:
-    """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B, B ~ Concrete(t_A⁻¹(S(P)), τ), C_0 = 0: strokes replace what is under them.
+    """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B from C_0 = 0, B ~ Concrete(t_A⁻¹(S(P)), τ): strokes hide what is below.
 
-    In training B is sampled; at evaluation it is its mean, so that drawings repeat. `mean` says which mean. `bernoulli` is
-    the pasted alpha itself, the mean of the Bernoulli variable that Concrete stands in for: the canvas is linear in each B
-    and all B are independent, so this paints exactly the mean of what Bernoulli masks would paint. `concrete` is the mean of
-    the variable that training samples, and so paints the mean of what training sees. It lies nearer to a half than alpha
-    does: at τ = 2 it is 0.72 for an alpha of 0.9, and 0.12 for 0.01; as τ → 0 the two agree.
+    In training B is sampled; at evaluation it is its mean, so that drawings repeat. `mean` says which mean. `bernoulli`
+    is the pasted alpha itself, the mean of the Bernoulli variable that Concrete stands in for: the canvas is linear in
+    each B and all B are independent, so this paints exactly the mean of what Bernoulli masks would paint. `concrete` is
+    the mean of the variable that training samples, and so paints the mean of what training sees. It lies nearer to a
+    half than alpha does: at τ = 2 it is 0.72 for an alpha of 0.9, and 0.12 for 0.01; as τ → 0 the two agree.
     """
 
     temperature: float = 2.0
@@ -93,7 +93,7 @@ class BernoulliCanvas:
         generator: torch.Generator | None = None,
     ) -> Painting:
         """The painting of these sketches by these inverse poses; `sample` draws masks, else they are their means."""
-        pasted = _pasted(torch.sigmoid(sketches), poses, height, width)
+        pasted = _pasted(torch.sigmoid(_single(sketches)), poses, height, width)
         colours, alpha = pasted[:, :, :-1], pasted[:, :, -1:]
         if sample:
             noise = torch.rand(alpha.shape, generator=generator, dtype=alpha.dtype, device=alpha.device)
@@ -115,9 +115,9 @@ def concrete(
 ) -> Float[Tensor, "*any"]:
     """A sample of Concrete(p, τ) for each probability: S((logit p + logit u) / τ), with u uniform noise in [0, 1).
 
-    Towards p = 0 and p = 1 the logit, and for τ > 1 the slope too, grow without bound, so p is kept `EDGE` away from both.
-    At exactly 0 and 1 nothing is left to chance: the sample is p itself and passes no gradient. A canvas needs this, for a
-    pasted alpha is exactly 0 wherever its sketch does not reach, and there the canvas must stay as it was.
+    Towards p = 0 and p = 1 the logit, and for τ > 1 the slope too, grow without bound, so p is kept `EDGE` away from
+    both. At exactly 0 and 1 nothing is left to chance: the sample is p itself and passes no gradient. A canvas needs
+    this, for a pasted alpha is exactly 0 wherever its sketch does not reach, and there the canvas must stay as it was.
     """
     chance = (probability > 0) & (probability < 1)
     soft = torch.sigmoid((_logit(probability) + _logit(noise)) / temperature)
@@ -126,11 +126,11 @@ def concrete(
 
 def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
     """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2."""
-    samples = (
-        concrete(probability, temperature, torch.full_like(probability, (step + 0.5) / QUANTILES))
-        for step in range(QUANTILES)
-    )
-    return sum(samples, torch.zeros_like(probability)) / QUANTILES
+    chance = (probability > 0) & (probability < 1)
+    quantiles = (torch.arange(QUANTILES, dtype=torch.float64) + 0.5) / QUANTILES
+    logits, shifts = _logit(probability) / temperature, (_logit(quantiles) / temperature).tolist()
+    total = sum((torch.sigmoid(logits + shift) for shift in shifts), torch.zeros_like(logits))
+    return torch.where(chance, total / QUANTILES, probability.detach())
 
 
 def _logit(share: Tensor) -> Tensor:
@@ -138,7 +138,11 @@ def _logit(share: Tensor) -> Tensor:
 
 
 def _pasted(sketches: Tensor, poses: Tensor, height: int, width: int) -> Tensor:
-    """All sketches pasted in one call, in single precision at least: half cannot hold a place, or a sum of many sketches."""
-    dtype = torch.promote_types(sketches.dtype, torch.float32)
-    flat = paste(sketches.flatten(0, 1).to(dtype), poses.flatten(0, 1).to(dtype), height, width)
+    """All sketches, pasted in one call."""
+    flat = paste(_single(sketches).flatten(0, 1), _single(poses).flatten(0, 1), height, width)
     return flat.unflatten(0, sketches.shape[:2])
+
+
+def _single(numbers: Tensor) -> Tensor:
+    """The same in single precision at least: half cannot hold a place, a sum of sketches, or an alpha near one."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))

@@ -13,10 +13,10 @@ from stawm.vision.norms import GlimpseNorm
 
 
 class ConvDecoder(nn.Module):
-    """The mirror of the `ConvEncoder` of the same arguments: takes the features that one gives, returns its input's size.
+    """The mirror of the `ConvEncoder` of the same arguments: from its features back to the size of its input.
 
-    `norm3`: 3×3 without bias, batch norm after each layer, Xavier uniform. `plain4`: 4×4 with bias, Kaiming uniform. ReLU
-    after each layer but the last. Pixels that the encoder's strides left over come back as output padding.
+    `norm3`: 3×3 without bias, batch norm after each layer, Xavier uniform. `plain4`: 4×4 with bias, Kaiming uniform.
+    ReLU after each layer but the last. Pixels that the encoder's strides left over come back as output padding.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ConvDecoder(nn.Module):
 
 
 def _kaiming(layer: nn.ConvTranspose2d) -> None:
-    """Kaiming uniform by the inputs an output pixel really has: `nn.init` takes a transposed kernel's outputs for them."""
+    """Kaiming uniform by the inputs an output pixel has in truth: `nn.init` counts a transposed kernel's outputs."""
     inputs = layer.in_channels * math.prod(layer.kernel_size) / math.prod(layer.stride)
     bound = math.sqrt(6 / inputs)
     nn.init.uniform_(layer.weight, -bound, bound)

@@ -56,7 +56,7 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """1,280 features, averaged over the picture; used like a `ConvEncoder`, with a norm's statistics for each glimpse."""
+    """1,280 features, averaged over the picture; used like a `ConvEncoder`, with statistics for each glimpse."""
 
     def __init__(self, channels: int, *, glimpses: int = 1) -> None:
         """A network for pictures of `channels` channels and any size, looked at `glimpses` times."""
