@@ -37,14 +37,14 @@ class Equations(HebbRosenblatt):
 
     def forward(self, codes: Tensor, query: Tensor) -> Recalls:
         """The recalls after each write."""
-        rates, contracted = self.rates(), "bmn,bm->bn" if self.read == "codes" else "bmn,bn->bm"
+        rates, contracted = self.rates(), "bmn,b...m->b...n" if self.read == "codes" else "bmn,b...n->b...m"
         weights = codes.new_zeros(codes.shape[0], self.size, self.size)
         recalls = []
         for code in codes.unbind(1):
             response = self.activation(torch.einsum(contracted, weights, code) + rates.theta * code)
             weights = (1 - rates.delta) * weights + rates.eta * torch.einsum("bm,bn->bmn", code, response)
             recalls.append(self.activation(torch.einsum(contracted, weights, query)))
-        return Recalls(torch.stack(recalls, dim=1), Matrix(weights))
+        return Recalls(torch.stack(recalls, dim=-2), Matrix(weights))
 
 
 def training_step(experiment: Experiment, form: str, batch_size: int) -> Callable[[], None]:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.model.heads import Classified
 from stawm.model.stawm import Episode
 from stawm.training.health import health, warnings
 
@@ -23,13 +24,12 @@ def episode(memory: HebbRosenblatt, where: Tensor, codes: Tensor, recalls: Tenso
     query = torch.ones(len(codes), memory.size)
     return Episode(
         images=torch.zeros(len(codes), 1, 4, 4),
+        context=torch.zeros(len(codes), 3),
         poses=where,
         glimpses=torch.zeros(*where.shape[:2], 1, 2, 2),
         codes=codes,
-        query=query,
-        recalls=recalls,
-        logits=torch.zeros(*where.shape[:2], 2),
         state=memory(codes, query).state,
+        classified=Classified(query, recalls, torch.zeros(*where.shape[:2], 2)),
     )
 
 

@@ -157,6 +157,19 @@ def test_gradients_are_those_of_finite_differences(read: Read, way: str):
     assert torch.autograd.gradcheck(recalls, [leaf.requires_grad_() for leaf in leaves])
 
 
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("form", ["trace", "matrix"])
+def test_several_queries_read_one_memory_as_each_would_alone(read: Read, form: Any):
+    codes, queries = 0.3 * drawn(23, 2, 5, 7), 0.3 * drawn(24, 2, 3, 7)
+    memory = HebbRosenblatt(7, read=read, form=form).double()
+    together = memory(codes, queries)
+    assert together.recalls.shape == (2, 3, 5, 7)
+    for number in range(3):
+        alone = memory(codes, queries[:, number])
+        torch.testing.assert_close(together.recalls[:, number], alone.recalls, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(together.terminal[:, number], alone.terminal, rtol=1e-12, atol=1e-12)
+
+
 def test_the_two_read_directions_differ_from_the_second_write_on():
     codes, query = torch.rand(1, 3, 5, dtype=torch.float64), torch.rand(1, 5, dtype=torch.float64)
     by_codes = HebbRosenblatt(5, read="codes").double()(codes, query)
@@ -224,10 +237,10 @@ def test_a_state_is_a_value(seed: int, read: Read, form: Any, count: int):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seeds, reads, st.sampled_from(["trace", "matrix", "auto"]), st.integers(1, 20))
-def test_a_sequence_at_once_is_its_writes_one_by_one(seed: int, read: Read, form: Any, count: int):
-    memory = HebbRosenblatt(9, read=read, form=form).double()
-    codes, query = drawn(seed, 2, count, 9), drawn(seed + 1, 2, 9)
+@given(seeds, reads, st.sampled_from(["trace", "matrix", "auto"]), st.integers(1, 20), st.integers(1, 9))
+def test_a_sequence_at_once_is_its_writes_one_by_one(seed: int, read: Read, form: Any, count: int, size: int):
+    memory = HebbRosenblatt(size, read=read, form=form).double()
+    codes, query = drawn(seed, 2, count, size), drawn(seed + 1, 2, size)
     recalls, state = step_by_step(memory, codes, query)
     result = memory(codes, query)
     torch.testing.assert_close(result.recalls, recalls, rtol=1e-9, atol=1e-9)

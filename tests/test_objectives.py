@@ -5,25 +5,91 @@ from math import log
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.distributions import Normal, kl_divergence
 
-from stawm.model.objectives import Batch, Classification
-from tiny_model import small
+from stawm.experiments.experiment import DrawConfig
+from stawm.model.objectives import (
+    Batch,
+    Classification,
+    Drawing,
+    Together,
+    concatenated_divergence,
+    joint_divergence,
+)
+from tiny_model import SMALL, small
+
+IMAGES = torch.rand(2, 1, 12, 12)
 
 
 def test_classification_judges_the_terminal_answer() -> None:
-    images = torch.rand(2, 1, 12, 12)
-    episode = small()(images)
+    episode = small()(IMAGES)
+    assert episode.classified is not None
     logits = torch.zeros_like(episode.logits)
     logits[:, -1, 1] = 100.0
-    episode = replace(episode, logits=logits)
-    batch = Batch(images, torch.tensor([1, 2]))
-    assert Classification().terms(episode, batch)["cross_entropy"].item() == pytest.approx(50.0)
-    assert Classification().scores(episode, batch)["error"].tolist() == [0.0, 1.0]
-    even = replace(episode, logits=torch.zeros_like(logits))
+    sure = replace(episode, classified=replace(episode.classified, logits=logits))
+    batch = Batch(IMAGES, torch.tensor([1, 2]))
+    assert Classification().terms(sure, batch)["cross_entropy"].item() == pytest.approx(50.0)
+    assert Classification(weight=0.5).terms(sure, batch)["cross_entropy"].item() == pytest.approx(25.0)
+    assert Classification().scores(sure, batch)["error"].tolist() == [0.0, 1.0]
+    even = replace(episode, classified=replace(episode.classified, logits=torch.zeros_like(logits)))
     assert Classification(0.1).terms(even, batch)["cross_entropy"].item() == pytest.approx(log(4))
 
 
-def test_classification_needs_labels() -> None:
-    images = torch.rand(2, 1, 12, 12)
+def test_drawing_sums_over_pixels_and_weighs_the_divergence_for_each_image() -> None:
+    """By hand: a canvas that is wrong by 0.5 everywhere, with a divergence of ½ for each of 3 × 2 latent numbers."""
+    episode = small(classes=0, draw=DrawConfig(latent=2))(IMAGES)
+    assert episode.drawn is not None
+    drawn = replace(
+        episode.drawn,
+        mean=torch.ones(2, 3, 2),
+        log_variance=torch.zeros(2, 3, 2),
+        painting=replace(episode.drawn.painting, canvases=(IMAGES + 0.5)[:, None].repeat(1, 3, 1, 1, 1)),
+    )
+    wrong, batch = replace(episode, drawn=drawn), Batch(IMAGES, None)
+    terms = Drawing(beta=4, weight=2).terms(wrong, batch)
+    assert terms["squared_error"].item() == pytest.approx(2 * 0.25 * 144)
+    assert terms["divergence"].item() == pytest.approx(2 * 4 / 128 * 3)
+    assert Drawing(beta=4, beta_scale=1).terms(wrong, batch)["divergence"].item() == pytest.approx(12)
+    assert Drawing().scores(wrong, batch)["mse"].tolist() == pytest.approx([0.25, 0.25])
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_both_divergences_are_the_closed_form_in_values_and_gradients(batch: int, glimpses: int, latent: int) -> None:
+    """Summed over latent dimensions, concatenated and joint agree (Appendix B), and both are torch's own divergence."""
+    mean = torch.randn(batch, glimpses, latent, dtype=torch.float64, requires_grad=True)
+    log_variance = torch.randn(batch, glimpses, latent, dtype=torch.float64, requires_grad=True)
+    deviation = (0.5 * log_variance).exp()
+    truth = kl_divergence(Normal(mean, deviation), Normal(torch.zeros_like(mean), torch.ones_like(mean))).sum((1, 2))
+    wanted = torch.autograd.grad(truth.square().sum(), (mean, log_variance))
+    for divergence in (concatenated_divergence, joint_divergence):
+        found = divergence(mean, log_variance)
+        torch.testing.assert_close(found, truth, rtol=1e-9, atol=1e-9)
+        gradients = torch.autograd.grad(found.square().sum(), (mean, log_variance))
+        torch.testing.assert_close(gradients, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_a_mean_over_dimensions_would_tell_the_divergences_apart_by_the_number_of_glimpses() -> None:
+    mean, log_variance = torch.randn(1, 3, 2), torch.randn(1, 3, 2)
+    concatenated = concatenated_divergence(mean, log_variance) / (3 * 2)
+    torch.testing.assert_close(joint_divergence(mean, log_variance) / 2, 3 * concatenated)
+
+
+def test_the_sketchpad_sums_both() -> None:
+    model = small(draw=DrawConfig(latent=2))
+    episode, batch = model(IMAGES), Batch(IMAGES, torch.tensor([1, 2]))
+    both = Together((Classification(), Drawing()))
+    assert set(both.terms(episode, batch)) == {"cross_entropy", "squared_error", "divergence"}
+    assert set(both.scores(episode, batch)) == {"error", "mse"}
+
+
+def test_what_a_model_does_not_do_cannot_be_judged() -> None:
     with pytest.raises(ValueError, match="needs labels"):
-        Classification().terms(small()(images), Batch(images, None))
+        Classification().terms(small()(IMAGES), Batch(IMAGES, None))
+    with pytest.raises(ValueError, match="does not draw"):
+        Drawing().terms(small()(IMAGES), Batch(IMAGES, None))
+    with pytest.raises(ValueError, match="does not classify"):
+        Classification().terms(small(classes=0, draw=DrawConfig(latent=2))(IMAGES), Batch(IMAGES, None))
+    assert SMALL.draw.latent == 0

@@ -5,6 +5,7 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.model.heads import Classified
 from stawm.model.stawm import Episode
 from stawm.show.looked import CELL, EDGE, GAP, HEAD, MARGIN, outline_of, picture_of, where_it_looked
 from stawm.show.sheet import RIGHT, WRONG, Colour, colour_of
@@ -23,13 +24,12 @@ def episode(images: Tensor, poses: Tensor, *, glimpse: Tensor | None = None, ans
         logits = 20.0 * torch.nn.functional.one_hot(answers, 10).float()
     return Episode(
         images=images,
+        context=torch.zeros(batch, 3),
         poses=poses,
         glimpses=seen.expand(batch, count, *seen.shape),
         codes=codes,
-        query=codes[:, 0],
-        recalls=codes,
-        logits=logits,
         state=HebbRosenblatt(6).start(batch),
+        classified=Classified(codes[:, 0], codes, logits),
     )
 
 

@@ -15,7 +15,8 @@ def test_an_episode_holds_everything_with_consistent_shapes() -> None:
     episode = small()(torch.rand(7, 1, 12, 12))
     assert episode.poses.shape == (7, 3, 2, 3)
     assert episode.glimpses.shape == (7, 3, 1, 5, 5)
-    assert episode.codes.shape == episode.recalls.shape == (7, 3, 10)
+    assert episode.classified is not None and episode.drawn is None
+    assert episode.codes.shape == episode.classified.recalls.shape == (7, 3, 10)
     assert episode.logits.shape == (7, 3, 4)
     assert episode.codes.min() >= 0 and episode.codes.max() <= 6
 
@@ -80,7 +81,7 @@ def test_the_query_does_not_teach_the_context() -> None:
     """Its gradient is stopped: with the policy frozen out, nothing reaches the context network."""
     model = small().eval()
     images = torch.rand(2, 1, 12, 12)
-    query = model.head.query(model.context(images))
+    query = model.classify.query(model.context(images))
     query.sum().backward()
     assert all(parameter.grad is None for parameter in model.context.parameters())
 

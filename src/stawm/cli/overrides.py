@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from stawm.errors import UsageError
-from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, ObjectiveConfig, TrainingConfig
 
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", NoneType: "None"}
 HELP = "`stawm train PRESET --help` lists them all"
@@ -24,6 +24,7 @@ class Settings:
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
+    objective: ObjectiveConfig
 
 
 def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
@@ -62,7 +63,7 @@ def field_values(record: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _settings(experiment: Experiment) -> Settings:
-    return Settings(experiment.seed, experiment.model, experiment.data, experiment.training)
+    return Settings(*(getattr(experiment, part.name) for part in fields(Settings)))
 
 
 def _tyro(settings: Settings, arguments: Sequence[str], prog: str) -> Settings:

@@ -1,53 +1,39 @@
 """From settings to parts: the only place that knows both."""
 
 from stawm.errors import UsageError
-from stawm.experiments.experiment import CnnConfig, Experiment, ModelConfig
+from stawm.experiments.experiment import CnnConfig, Experiment, MemoryConfig, ModelConfig
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-from stawm.model.heads import ClassificationHead
-from stawm.model.objectives import Classification, Objective
+from stawm.model.heads import ClassificationHead, DrawingHead
+from stawm.model.objectives import Classification, Drawing, Objective, Together
 from stawm.model.policy import Policy
-from stawm.model.stawm import Stawm
+from stawm.model.stawm import Encoder, Stawm
+from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas
+from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
+from stawm.vision.mobilenet import MobileNetV2
 
 
 def build(config: ModelConfig) -> Stawm:
     """A freshly initialised model of the given settings; settings that cannot be built are a `UsageError`."""
-    image, memory, hidden = config.image, config.memory, config.hidden_size
-    sizes = {
-        "classes": config.classes,
-        "glimpses": config.glimpses,
-        "glimpse height": config.glimpse_height,
-        "glimpse width": config.glimpse_width,
-        "memory size": memory.size,
-        "image channels": image.channels,
-        "hidden size": hidden // 2,
-    }
-    for name, size in sizes.items():
-        if size < 1:
-            raise UsageError(f"the model needs a {name} of at least 1 (hidden size: 2); given: {size}")
-    if not 0 <= config.dropout < 1:
-        raise UsageError(f"model.dropout is {config.dropout}; give a share from 0 up to, but not including, 1")
+    _check(config)
+    image, hidden = config.image, config.hidden_size
     try:
         context = _encoder(config.context, image.channels, image.height, image.width)
         glimpse = _encoder(config.glimpse, image.channels, config.glimpse_height, config.glimpse_width, config.glimpses)
-        remembered = HebbRosenblatt(
-            memory.size,
-            read=memory.read,
-            activation=memory.activation,
-            form=memory.form,
-            learn_rates=memory.learn_rates,
-            delta=memory.delta,
-            eta=memory.eta,
-            theta=memory.theta,
-        )
+        memory = _memory(config.memory)
+        draw = _drawing_head(config, context.features) if config.draw.latent else None
     except ValueError as failure:
         raise UsageError(f"this model cannot be built: {failure}") from failure
+    classify = None
+    if config.classes:
+        classify = ClassificationHead(context.features, memory.size, config.classes, config.dropout)
     return Stawm(
         context=context,
         glimpse=glimpse,
-        policy=Policy(context.features, hidden, config.dropout),
-        memory=remembered,
-        head=ClassificationHead(context.features, memory.size, config.classes, config.dropout),
+        policy=Policy(context.features, hidden, config.dropout, draws=draw is not None),
+        memory=memory,
+        classify=classify,
+        draw=draw,
         hidden=hidden,
         glimpses=config.glimpses,
         glimpse_size=(config.glimpse_height, config.glimpse_width),
@@ -57,11 +43,70 @@ def build(config: ModelConfig) -> Stawm:
 
 
 def objective_for(experiment: Experiment) -> Objective:
-    """What the experiment's episodes are judged by."""
-    return Classification(label_smoothing=experiment.training.label_smoothing)
+    """What the experiment's episodes are judged by: one objective for each head that the model has."""
+    model, wanted = experiment.model, experiment.objective
+    parts: list[Objective] = []
+    if model.classes:
+        parts.append(Classification(experiment.training.label_smoothing, wanted.classify))
+    if model.draw.latent:
+        parts.append(Drawing(wanted.beta, wanted.beta_scale, wanted.divergence, wanted.draw))
+    return parts[0] if len(parts) == 1 else Together(tuple(parts))
 
 
-def _encoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> ConvEncoder:
+def _check(config: ModelConfig) -> None:
+    sizes = {
+        "glimpses": config.glimpses,
+        "glimpse height": config.glimpse_height,
+        "glimpse width": config.glimpse_width,
+        "memory size": config.memory.size,
+        "image channels": config.image.channels,
+        "hidden size": config.hidden_size // 2,
+    }
+    for name, size in sizes.items():
+        if size < 1:
+            raise UsageError(f"the model needs a {name} of at least 1 (hidden size: 2); given: {size}")
+    if min(config.classes, config.draw.latent) < 0 or config.classes == config.draw.latent == 0:
+        raise UsageError(
+            f"a model of {config.classes} classes and {config.draw.latent} latent numbers answers nothing; "
+            "give model.classes to classify, model.draw.latent to draw, or both"
+        )
+    if not 0 <= config.dropout < 1:
+        raise UsageError(f"model.dropout is {config.dropout}; give a share from 0 up to, but not including, 1")
+
+
+def _memory(config: MemoryConfig) -> HebbRosenblatt:
+    return HebbRosenblatt(
+        config.size,
+        read=config.read,
+        activation=config.activation,
+        form=config.form,
+        learn_rates=config.learn_rates,
+        delta=config.delta,
+        eta=config.eta,
+        theta=config.theta,
+    )
+
+
+def _encoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> Encoder:
+    if cnn.block == "mobilenet-v2":
+        return MobileNetV2(channels, glimpses=glimpses)
     return ConvEncoder(
         channels, height, width, filters=cnn.filters, strides=cnn.strides, block=cnn.block, glimpses=glimpses
     )
+
+
+def _drawing_head(config: ModelConfig, features: int) -> DrawingHead:
+    cnn, draw = config.glimpse, config.draw
+    if cnn.block == "mobilenet-v2":
+        raise ValueError("mobilenet-v2 has no mirror to draw with; choose norm3 or plain4 for model.glimpse.block")
+    canvas: Canvas = AdditionCanvas(draw.start) if draw.canvas == "addition" else BernoulliCanvas(draw.temperature)
+    decoder = ConvDecoder(
+        canvas.channels(config.image.channels),
+        config.glimpse_height,
+        config.glimpse_width,
+        filters=cnn.filters,
+        strides=cnn.strides,
+        block=cnn.block,
+        glimpses=config.glimpses,
+    )
+    return DrawingHead(features, config.memory.size, draw.latent, decoder, canvas)

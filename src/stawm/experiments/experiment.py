@@ -12,7 +12,9 @@ Record = TypeVar("Record")
 Read = Literal["codes", "responses"]
 Form = Literal["auto", "trace", "matrix"]
 Where = Literal["emission", "pose"]
-Block = Literal["norm3", "plain4"]
+Block = Literal["norm3", "plain4", "mobilenet-v2"]
+Canvas = Literal["addition", "bernoulli"]
+Divergence = Literal["concatenated", "joint"]
 Schedule = Literal["constant", "decay", "one-cycle"]
 
 
@@ -27,7 +29,10 @@ class ImageConfig:
 
 @dataclass(frozen=True)
 class CnnConfig:
-    """A stack of convolutions: `norm3` is 3×3, batch norm, ReLU (MNIST); `plain4` is 4×4 with bias, ReLU."""
+    """A stack of convolutions: `norm3` is 3×3, batch norm, ReLU (MNIST); `plain4` is 4×4 with bias, ReLU.
+
+    `mobilenet-v2` is that whole network, which has filters and strides of its own.
+    """
 
     filters: tuple[int, ...] = (64, 128, 256)
     strides: tuple[int, ...] = (2, 2, 2)
@@ -49,11 +54,26 @@ class MemoryConfig:
 
 
 @dataclass(frozen=True)
+class DrawConfig:
+    """The drawing head: how a recall becomes a sketch, and sketches a canvas."""
+
+    latent: int = 0
+    """Numbers in the latent space of each glimpse; 0 is a model that does not draw."""
+    canvas: Canvas = "addition"
+    start: float = -6.0
+    """What the addition canvas is filled with at first: −6 is black, 0 grey."""
+    temperature: float = 2.0
+    """Of the Concrete masks of the Bernoulli canvas."""
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """Everything that decides the shape of the network."""
 
     image: ImageConfig = ImageConfig()
     classes: int = 10
+    """Classes to tell apart; 0 is a model that does not classify."""
+    draw: DrawConfig = DrawConfig()
     glimpses: int = 8
     glimpse_height: int = 8
     glimpse_width: int = 8
@@ -117,6 +137,20 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
+class ObjectiveConfig:
+    """What an episode is judged by: each head's loss and its weight."""
+
+    classify: float = 1.0
+    """Weight of the cross entropy."""
+    draw: float = 1.0
+    """Weight of squared error and divergence."""
+    beta: float = 4.0
+    beta_scale: float = 128.0
+    """The divergence counts β / this, for each image: 128 as in the paper's figures, 1 for the true β."""
+    divergence: Divergence = "concatenated"
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A named experiment: where it stands in the paper, the number to reach, and all of its settings."""
 
@@ -132,6 +166,7 @@ class Experiment:
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
 
     def to_dict(self) -> dict[str, Any]:
         """This experiment as plain JSON values."""

@@ -7,14 +7,16 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt, State
-from stawm.model.heads import ClassificationHead
+from stawm.model.heads import ClassificationHead, Classified, DrawingHead, Drawn
 from stawm.model.policy import Policy, PolicyState
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
+from stawm.vision.mobilenet import MobileNetV2
 
+Encoder = ConvEncoder | MobileNetV2
 Where = Literal["emission", "pose"]
 
 
@@ -23,6 +25,8 @@ class Glance:
     """One glimpse: where the model looked, what it saw there, and the code it made of both."""
 
     pose: Float[Tensor, "batch 2 3"]
+    inverse: Float[Tensor, "batch 2 3"] | None
+    """Where a sketch of it would be pasted; none in a model that does not draw."""
     glimpse: Float[Tensor, "batch channel glimpse_height glimpse_width"]
     features: Float[Tensor, "batch hidden"]
     code: Float[Tensor, "batch memory"]
@@ -41,32 +45,38 @@ class Gaze:
 
 @dataclass(frozen=True)
 class Episode:
-    """Everything that happened over a batch of images."""
+    """Everything that happened over a batch of images; `classified` and `drawn` where the model has that head."""
 
     images: Float[Tensor, "batch channel height width"]
+    context: Float[Tensor, "batch features"]
     poses: Float[Tensor, "batch glimpse 2 3"]
     glimpses: Float[Tensor, "batch glimpse channel glimpse_height glimpse_width"]
     codes: Float[Tensor, "batch glimpse memory"]
-    query: Float[Tensor, "batch memory"]
-    recalls: Float[Tensor, "batch glimpse memory"]
-    """What the query reads back from the intermediate memory after each write; the last is the terminal memory's."""
-    logits: Float[Tensor, "batch glimpse classes"]
-    """The answer after each glimpse; the last is the model's."""
     state: State
     """The terminal memory."""
+    classified: Classified | None = None
+    drawn: Drawn | None = None
+
+    @property
+    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
+        """The classifier's answer after each glimpse; the last is the model's."""
+        if self.classified is None:
+            raise ValueError("this episode was not classified; look at its drawing")
+        return self.classified.logits
 
 
 class Stawm(nn.Module):
-    """A model that looks, remembers and answers."""
+    """A model that looks, remembers and answers: what is it (classify), what did I see (draw), or both."""
 
     def __init__(
         self,
         *,
-        context: ConvEncoder,
-        glimpse: ConvEncoder,
+        context: Encoder,
+        glimpse: Encoder,
         policy: Policy,
         memory: HebbRosenblatt,
-        head: ClassificationHead,
+        classify: ClassificationHead | None = None,
+        draw: DrawingHead | None = None,
         hidden: int,
         glimpses: int,
         glimpse_size: tuple[int, int],
@@ -75,33 +85,52 @@ class Stawm(nn.Module):
     ) -> None:
         """A model of the given parts; `glimpse_size` is height and width, `where` what the *where* pathway sees."""
         super().__init__()
-        self.context, self.glimpse, self.policy, self.memory, self.head = context, glimpse, policy, memory, head
+        self.context, self.glimpse, self.policy, self.memory = context, glimpse, policy, memory
+        self.classify, self.draw = classify, draw
         self.glimpses, self.glimpse_size, self.where_from = glimpses, glimpse_size, where
         self.features = nn.Linear(glimpse.features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
         self.where = nn.Linear(hidden if where == "emission" else 6, memory.size)
 
-    def forward(self, images: Float[Tensor, "batch channel height width"], glimpses: int | None = None) -> Episode:
+    def forward(
+        self,
+        images: Float[Tensor, "batch channel height width"],
+        glimpses: int | None = None,
+        generator: Generator | None = None,
+    ) -> Episode:
         """An episode of `glimpses` looks at each image (as many as the model was built for if not given)."""
         context = self.context(images)
         policy, glances = self.policy.start(context), []
         for _ in range(self.glimpses if glimpses is None else glimpses):
             policy, glance = self._glance(images, policy, glances)
             glances.append(glance)
-        codes = torch.stack([glance.code for glance in glances], 1)
-        query = self.head.query(context)
-        answer = self.memory(codes, query)
-        return Episode(
+        seen = Episode(
             images=images,
+            context=context,
             poses=torch.stack([glance.pose for glance in glances], 1),
             glimpses=torch.stack([glance.glimpse for glance in glances], 1),
-            codes=codes,
-            query=query,
-            recalls=answer.recalls,
-            logits=self.head(answer.recalls),
-            state=answer.state,
+            codes=torch.stack([glance.code for glance in glances], 1),
+            state=self.memory.start(images.shape[0], device=images.device, dtype=images.dtype),
         )
+        inverses = [glance.inverse for glance in glances if glance.inverse is not None]
+        return self._answered(seen, torch.stack(inverses, 1) if inverses else None, generator)
+
+    def _answered(self, seen: Episode, inverses: Tensor | None, generator: Generator | None) -> Episode:
+        """The episode with its codes written and every head's question put to the same memory."""
+        heads = [head for head in (self.classify, self.draw) if head is not None]
+        queries = [head.query(seen.context) for head in heads]
+        answer = self.memory(seen.codes, torch.stack(queries, 1))
+        asked = list(zip(queries, answer.recalls.unbind(1), strict=True))
+        classified = drawn = None
+        if self.classify is not None:
+            query, recalls = asked.pop(0)
+            classified = Classified(query, recalls, self.classify(recalls))
+        if self.draw is not None and inverses is not None:
+            query, recalls = asked.pop(0)
+            height, width = seen.images.shape[-2:]
+            drawn = self.draw(query, recalls, inverses, height, width, generator)
+        return replace(seen, state=answer.state, classified=classified, drawn=drawn)
 
     def start(self, images: Float[Tensor, "batch channel height width"]) -> Gaze:
         """The gaze before the first glimpse: context seen, memory empty."""
@@ -124,7 +153,9 @@ class Stawm(nn.Module):
 
     def answer(self, gaze: Gaze) -> Float[Tensor, "batch classes"]:
         """The logits that the memory gives at this point of the look."""
-        return self.head(self.memory.recall(gaze.memory, self.head.query(gaze.context)))
+        if self.classify is None:
+            raise ValueError("this model draws and does not classify; build one with classes")
+        return self.classify(self.memory.recall(gaze.memory, self.classify.query(gaze.context)))
 
     def _glance(
         self, images: Tensor, policy: PolicyState, before: tuple[Glance, ...] | list[Glance]
@@ -133,7 +164,8 @@ class Stawm(nn.Module):
         if before:
             policy = self.policy.gather(policy, before[-1].features)
         policy, emission, pose = self.policy.emit(policy)
+        inverse = self.policy.inverse(emission) if self.policy.inverse is not None else None
         glimpse = cut(images, pose, *self.glimpse_size)
         features = F.relu(self.dropout(self.features(self.glimpse(glimpse, len(before)))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
-        return policy, Glance(pose, glimpse, features, F.relu6(self.what(features) * where))
+        return policy, Glance(pose, inverse, glimpse, features, F.relu6(self.what(features) * where))

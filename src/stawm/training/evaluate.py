@@ -8,7 +8,7 @@ from torch import Tensor
 from stawm.data.image_set import ImageSet, batch_of
 from stawm.errors import DataError
 from stawm.experiments.experiment import ModelConfig
-from stawm.model.objectives import Batch, Classification, Objective
+from stawm.model.objectives import Batch, Classification, Drawing, Objective, Together
 from stawm.model.stawm import Episode, Stawm
 from stawm.training.engine import Sums, add_up
 from stawm.training.health import health
@@ -35,7 +35,7 @@ def evaluate(
     Under several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
     """
-    objective = objective or Classification()
+    objective = objective or Together(_objectives(model))
     if config is not None:
         check_fits(images, config)
     device = next(model.parameters()).device
@@ -68,6 +68,8 @@ def check_fits(images: ImageSet, config: ModelConfig) -> None:
             f"{images.name} has images of {_size(shape)} (channels×height×width), the model takes {_size(wanted)}; "
             "set model.image to fit, or choose other data"
         )
+    if config.classes == 0:
+        return
     if images.labels is None:
         raise DataError(
             f"{images.name} has no labels, and classification needs them; sort the images into class folders"
@@ -80,13 +82,19 @@ def check_fits(images: ImageSet, config: ModelConfig) -> None:
         )
 
 
+def _objectives(model: Stawm) -> tuple[Objective, ...]:
+    """Plain measures for the heads that the model has."""
+    classify = (Classification(),) if model.classify is not None else ()
+    return (*classify, Drawing()) if model.draw is not None else classify
+
+
 def _measures(model: Stawm, episode: Episode, batch: Batch, objective: Objective) -> dict[str, Tensor]:
     """Everything that is averaged over the images, by prefixed name."""
     measures = {TERM + name: term for name, term in objective.terms(episode, batch).items()}
     measures |= {SCORE + name: score.double().mean() for name, score in objective.scores(episode, batch).items()}
     measures |= {HEALTH + name: value for name, value in health(episode, model.memory).items()}
-    if batch.labels is not None:
-        wrong = (episode.logits.argmax(-1) != batch.labels[:, None]).double().mean(0)
+    if batch.labels is not None and episode.classified is not None:
+        wrong = (episode.classified.logits.argmax(-1) != batch.labels[:, None]).double().mean(0)
         measures |= {f"{AFTER}{glimpse}": share for glimpse, share in enumerate(wrong, 1)}
     return measures
 

@@ -43,7 +43,8 @@ def health(episode: Episode, memory: HebbRosenblatt) -> dict[str, Float[Tensor, 
         "moved": (poses - identity_pose().to(poses)).square().mean((-2, -1)).sqrt().mean(),
     }
     values |= _stuck("codes", episode.codes, CODE_BOUND)
-    values |= _stuck("recalls", episode.recalls[:, -1], memory.activation.bound)
+    answers = [answer.recalls[:, -1] for answer in (episode.classified, episode.drawn) if answer is not None]
+    values |= _stuck("recalls", torch.cat(answers), memory.activation.bound)
     by_glimpse = {
         "outside": outside(poses).mean(0),
         "shift_spread": _spread(centres, 0),
