@@ -124,7 +124,7 @@ MNIST_SKETCHPAD = replace(
     reach="1.0 % test error, with drawings",
     deviations=(
         *MNIST_DRAW_8.deviations,
-        "8×8 glimpses, 6 of them, with the 8×8 network, as the authors' scripts: text and appendix of the paper disagree",
+        "6 glimpses of 8×8 and the 8×8 network, as the authors' scripts: the paper's text and its appendix disagree",
         "the drawing's loss is scaled by 0.02, about the ratio of the two at the start: the paper gives no scale",
     ),
     model=replace(MNIST_DRAW_8.model, classes=10, glimpses=6),

@@ -71,7 +71,7 @@ class ClassificationHead(nn.Module):
 
 
 class DrawingHead(nn.Module):
-    """What did I see? Each intermediate recall becomes a latent Gaussian, a sample of it a sketch, sketches a drawing."""
+    """What did I see? Each intermediate recall becomes a latent Gaussian, a sample a sketch, sketches a drawing."""
 
     def __init__(self, features: int, memory: int, latent: int, decoder: ConvDecoder, canvas: Canvas) -> None:
         """A head with `latent` numbers (the paper's K) for each glimpse."""
@@ -91,7 +91,7 @@ class DrawingHead(nn.Module):
         width: int,
         generator: Generator | None = None,
     ) -> Drawn:
-        """The drawing on a canvas of `height` × `width`: sampled in training, of means at evaluation, so that it repeats."""
+        """The drawing on a canvas of `height` × `width`: sampled in training, of means at evaluation, so it repeats."""
         mean, log_variance = self.mean(recalls), self.log_variance(recalls)
         latent = mean
         if self.training:
