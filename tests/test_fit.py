@@ -102,7 +102,7 @@ def test_the_average_is_judged_and_exported(tmp_path: Path):
     newest = newest_checkpoint(tmp_path / "with")
     assert newest is not None
     average, model = newest.part("average"), newest.part("model")
-    assert not torch.equal(average["head.classify.weight"], model["head.classify.weight"])
+    assert not torch.equal(average["classify.classify.weight"], model["classify.classify.weight"])
     running = [name for name in model if name.endswith("running_mean")]
     assert running and all(not torch.equal(average[name], model[name]) for name in running)
     list(fit(with_training(average=0.0), tmp_path / "without", data=digits(32, 30)))

@@ -36,7 +36,7 @@ def gradients(out: Path) -> None:
     engine = start_engine("cpu")
     torch.manual_seed(3)
     model = build(replace(SURE.model, memory=replace(SURE.model.memory, size=12))).double()
-    for layer in (model.what, model.where, model.head.classify):
+    for layer in (model.what, model.where, model.classify.classify):
         torch.nn.init.normal_(layer.weight, std=0.5)
     learner = engine.setup_module(Learner(model, objective_for(SURE)))
     share = 12 // engine.world_size
