@@ -26,6 +26,7 @@ from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt, Matrix, Recalls
 from stawm.model.objectives import Batch
+from stawm.model.stawm import Stawm
 
 FORMS = ("trace", "matrix", "equations")
 MOST = 0.30
@@ -53,7 +54,7 @@ def training_step(experiment: Experiment, form: str, batch_size: int) -> Callabl
     config = experiment.model
     config = replace(config, memory=replace(config.memory, form="trace" if form == "trace" else "matrix"))
     model, objective = build(config), objective_for(experiment)
-    if form == "equations":
+    if form == "equations" and isinstance(model, Stawm):
         model.memory.__class__ = Equations
     optimiser = torch.optim.Adam(model.parameters(), lr=experiment.training.learning_rate)
     shape = (batch_size, config.image.channels, config.image.height, config.image.width)

@@ -189,11 +189,18 @@ def test_the_folder_of_a_run_is_named_after_preset_and_seed(
     assert "test error" in told
 
 
+def listen_to_interrupts() -> None:
+    """A suite that runs in a shell's background inherits deaf ears; a person's terminal does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path):
     run = tmp_path / "run"
     train = [sys.executable, "-m", "stawm", "train", "mnist-5k-classify", "--run", str(run), "--device", "cpu"]
     small = [*SMALL, "--training.checkpoint-every", "5", "--training.epochs", "500"]
-    started = subprocess.Popen([*train, *small], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    started = subprocess.Popen(
+        [*train, *small], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen_to_interrupts
+    )
     give_up = time.monotonic() + 90
     while not list(run.glob("checkpoints/*.safetensors")) and started.poll() is None and time.monotonic() < give_up:
         time.sleep(0.1)
@@ -201,7 +208,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path):
     _, told = started.communicate(timeout=60)
     assert (started.returncode, told) == (130, "stawm: stopped; go on with --resume\n")
     # What it was begun with need not be said again: stop after the first epoch that the resumed run finishes.
-    resumed = subprocess.Popen([*train, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    resumed = subprocess.Popen(
+        [*train, "--resume"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=listen_to_interrupts,
+    )
     assert resumed.stdout is not None
     assert "/500: loss" in resumed.stdout.readline()
     resumed.send_signal(signal.SIGINT)

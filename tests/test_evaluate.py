@@ -8,18 +8,18 @@ import torch.nn.functional as F
 
 from stawm.data import ImageSet
 from stawm.errors import DataError
-from stawm.experiments.build import build
 from stawm.model.objectives import Classification
 from stawm.model.stawm import Stawm
 from stawm.training.evaluate import check_fits, evaluate
+from tiny_model import head_of, stawm
 from tiny_run import TINY, digits, some
 
 
 @pytest.fixture
 def model() -> Stawm:
-    model = build(TINY.model)
-    for weights in (model.what.weight, model.where.weight, model.head.classify.weight):
-        torch.nn.init.normal_(weights, std=0.5)
+    model = stawm(TINY.model)
+    for weights in (model.what.weight, model.where.weight, head_of(model).classify.weight):
+        torch.nn.init.normal_(weights, std=2.0)
     return model
 
 

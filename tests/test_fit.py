@@ -20,6 +20,7 @@ from stawm.training.engine import generator_of, optimiser_for, seed_of, start_en
 from stawm.training.fit import fit
 from stawm.training.records import Journal, Step, read_metrics
 from stawm.training.schedule import learning_rate
+from tiny_model import stawm
 from tiny_run import STEPS, TINY, digits, with_data, with_model, with_training
 
 PLAIN = with_data(
@@ -139,7 +140,7 @@ def test_data_are_loaded_by_name(tmp_path: Path):
 
 @pytest.mark.parametrize("optimiser", ["adam", "adamw"])
 def test_matrices_decay_and_vectors_do_not(optimiser: str):
-    model = build(TINY.model)
+    model = stawm(TINY.model)
     config = replace(TINY.training, optimiser=optimiser, weight_decay=0.1)
     made = optimiser_for(model, config)
     assert type(made).__name__.lower() == optimiser

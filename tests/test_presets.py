@@ -7,27 +7,43 @@ import pytest
 import torch
 
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.build import build, objective_for
+from stawm.experiments.build import build, learning_part, objective_for
 from stawm.experiments.experiment import Experiment, ImageConfig
 from stawm.experiments.presets import PRESETS, preset
 from stawm.model.objectives import Batch
+from stawm.model.stawm import Stawm
+from stawm.training.engine import optimiser_for
 from tiny_model import silent
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_takes_one_real_step(name: str) -> None:
+    """At full size, with a run's optimiser: what should learn gets a gradient and moves, what is frozen neither."""
     experiment = preset(name)
     config = experiment.model
     torch.manual_seed(0)
     model = build(config)
-    images = torch.rand(4, config.image.channels, config.image.height, config.image.width)
-    batch = Batch(images, torch.arange(4) % config.classes if config.classes else None)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(2):  # the emitter's last layer starts at zero, so the layers before it learn from the second step on
+    taught, objective = learning_part(model, experiment.training).train(), objective_for(experiment)
+    batch = Batch(
+        torch.rand(2, config.image.channels, config.image.height, config.image.width),
+        torch.arange(2) % config.classes if config.classes else None,
+    )
+    optimiser = optimiser_for(taught, experiment.training)
+    # An emitter's last layer starts at zero, so the layers before it learn from the second step on.
+    steps = 2 if isinstance(model, Stawm) and experiment.training.learns == "all" else 1
+    before = {weight: value.clone() for weight, value in model.state_dict().items()}
+    for _ in range(steps):
         optimiser.zero_grad()
-        sum(objective_for(experiment).terms(model(batch.images), batch).values()).backward()  # pyright: ignore[reportAttributeAccessIssue]
+        sum(objective.terms(taught(batch.images), batch).values()).backward()  # pyright: ignore[reportAttributeAccessIssue]
         optimiser.step()
-    assert not silent(model)
+    frozen = [weight for weight, value in model.named_parameters() if not value.requires_grad]
+    assert bool(frozen) == (experiment.training.learns == "head")
+    assert silent(model) == frozen
+    still = {weight for weight, value in model.state_dict().items() if torch.equal(value, before[weight])}
+    assert still >= set(frozen)
+    assert still.isdisjoint(weight for weight, value in model.named_parameters() if value.requires_grad)
+    if frozen:
+        assert all(weight in still for weight, _ in model.named_buffers() if weight in before), "statistics of norms"
 
 
 @pytest.mark.parametrize("experiment", PRESETS.values(), ids=PRESETS)

@@ -27,11 +27,12 @@ COMMANDS = [line.partition("#")[0].strip() for block in blocks("sh") for line in
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the run that the README speaks of has been trained (a smaller one, under the same name)."""
+    """A folder in which the runs that the README speaks of have been trained (smaller ones, under the same names)."""
     home = tmp_path_factory.mktemp("visitor")
     with contextlib.chdir(home):
         few = ["--training.epochs", "1", "--training.batch-size", "200"]
-        assert main(["train", "mnist-5k-classify", "--device", "cpu", *TINY_MODEL, *few]) == 0
+        for preset in ("mnist-5k-classify", "mnist-5k-sketchpad"):
+            assert main(["train", preset, "--device", "cpu", *TINY_MODEL, *few]) == 0
     return home
 
 
@@ -40,7 +41,7 @@ def stawm_commands(*verbs: str) -> list[str]:
 
 
 def test_every_printed_command_is_covered_here():
-    known = stawm_commands("presets", "evaluate", "figure", "data", "train")
+    known = stawm_commands("presets", "evaluate", "figure", "table", "data", "train")
     made = [command for command in COMMANDS if command.startswith("make ")]
     assert len(known) >= 8
     assert sorted([*known, *made, 'pip install ".[all]"']) == sorted(COMMANDS)
@@ -49,7 +50,7 @@ def test_every_printed_command_is_covered_here():
         assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", stawm_commands("presets", "evaluate", "figure", "data"))
+@pytest.mark.parametrize("command", stawm_commands("presets", "evaluate", "figure", "table", "data"))
 def test_quick_commands_run_as_printed(command: str, visitor: Path, capsys: pytest.CaptureFixture[str]):
     with contextlib.chdir(visitor):
         assert main(shlex.split(command)[1:]) == 0

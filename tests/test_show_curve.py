@@ -67,6 +67,18 @@ def test_a_task_without_error_shows_its_loss():
     assert height_of(drawn, LINES[0], (LEFT + WIDTH - RIGHT) / 2) == pytest.approx((TOP + HEIGHT - BOTTOM) / 2, abs=2)
 
 
+def test_runs_that_all_draw_show_their_squared_error_even_if_some_classify():
+    def drew(epoch: int, mse: float, **more: float) -> dict:
+        held_out = {"split": "test", "scores": {"mse": mse, **more}, "terms": {"squared_error": 700.0}}
+        return {"epoch": epoch, "train": {"mse": mse, "loss": 700.0, **more}, "held_out": held_out}
+
+    plain = [drew(1, 0.1), drew(2, 0.1 / 10**0.5), drew(3, 0.01)]
+    both = [drew(1, 0.1, error=0.9), drew(2, 0.1 / 10**0.5, error=0.9), drew(3, 0.01, error=0.9)]
+    for runs in ({"plain": plain}, {"both": both, "plain": plain}):
+        middle = height_of(learning_curve(runs), LINES[len(runs) - 1], (LEFT + WIDTH - RIGHT) / 2)
+        assert middle == pytest.approx((TOP + HEIGHT - BOTTOM) / 2, abs=2), "half-way down the decade from 0.1 to 0.01"
+
+
 def test_nothing_to_draw_is_said():
     with pytest.raises(UsageError, match="no finished epoch"):
         learning_curve({"run": []})

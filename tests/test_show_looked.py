@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ from torch import Tensor
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads import Classified
 from stawm.model.stawm import Episode
-from stawm.show.looked import CELL, EDGE, GAP, HEAD, MARGIN, outline_of, picture_of, where_it_looked
+from stawm.show.looked import CELL, EDGE, GAP, HEAD, MARGIN, looked_frames, where_it_looked
+from stawm.show.picture import outline_of, picture_of
 from stawm.show.sheet import RIGHT, WRONG, Colour, colour_of
 
 
@@ -155,3 +158,27 @@ def test_only_as_many_pictures_as_asked_and_names_of_any_length():
     assert (five.height - HEAD) * 2 == (two.height - HEAD) * 5
     named = where_it_looked(scene, labels=torch.arange(5), classes=["an ankle boot with laces"] * 10, pictures=2)
     assert named.size == two.size
+
+
+def test_the_film_adds_a_glimpse_a_frame():
+    poses = torch.stack([pose(0.5, x=-0.4), pose(0.5, x=0.0), pose(0.5, x=0.4)])[None]
+    scene = episode(torch.zeros(1, 1, 28, 28), poses, answers=torch.tensor([[1, 2, 3]]))
+    frames = looked_frames(scene, labels=torch.tensor([3]))
+    whole = where_it_looked(scene, labels=torch.tensor([3]))
+    assert len(frames) == 3
+    assert {frame.size for frame in frames} == {whole.size}
+    for frame, drawn in enumerate(frames):
+        for glimpse in range(3):
+            # Outline, frame and number of a glimpse have its colour.
+            assert bool(near(drawn, colour_of(glimpse, 3), 3)[0].size) == (glimpse <= frame)
+    assert frames[-1].tobytes() == whole.tobytes()
+    assert not near(frames[1], RIGHT)[0].size
+    assert near(frames[2], RIGHT)[0].size, "right after the third glimpse only"
+
+
+def test_a_model_that_only_draws_shows_where_it_looked_without_beliefs():
+    scene = replace(episode(torch.zeros(2, 1, 28, 28), pose(0.5).expand(2, 2, 2, 3)), classified=None)
+    drawn = where_it_looked(scene, labels=torch.tensor([1, 2]))
+    assert not near(drawn, RIGHT)[0].size
+    assert not near(drawn, WRONG)[0].size
+    assert near(image_part(drawn), colour_of(1, 2))[0].size

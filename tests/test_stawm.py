@@ -8,7 +8,7 @@ import torch
 
 from stawm.experiments.build import build
 from stawm.experiments.experiment import ImageConfig, MemoryConfig
-from tiny_model import SMALL, silent, small
+from tiny_model import SMALL, head_of, silent, small
 
 
 def test_an_episode_holds_everything_with_consistent_shapes() -> None:
@@ -81,7 +81,7 @@ def test_the_query_does_not_teach_the_context() -> None:
     """Its gradient is stopped: with the policy frozen out, nothing reaches the context network."""
     model = small().eval()
     images = torch.rand(2, 1, 12, 12)
-    query = model.classify.query(model.context(images))
+    query = head_of(model).query(model.context(images))
     query.sum().backward()
     assert all(parameter.grad is None for parameter in model.context.parameters())
 

@@ -8,6 +8,7 @@ from torch import nn
 
 from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, ImageConfig, MemoryConfig, ModelConfig
+from stawm.model.heads import ClassificationHead
 from stawm.model.stawm import Stawm
 
 SMALL = ModelConfig(
@@ -23,9 +24,20 @@ SMALL = ModelConfig(
 )
 
 
+def stawm(config: ModelConfig) -> Stawm:
+    model = build(config)
+    assert isinstance(model, Stawm)
+    return model
+
+
+def head_of(model: Stawm) -> ClassificationHead:
+    assert model.classify is not None
+    return model.classify
+
+
 def small(seed: int = 0, **changes: Any) -> Stawm:
     torch.manual_seed(seed)
-    model = build(replace(SMALL, **changes))
+    model = stawm(replace(SMALL, **changes))
     with torch.no_grad():
         model.policy.emitter.pose.weight.normal_(0, 0.5)
     return model

@@ -8,11 +8,12 @@ import torch
 from safetensors.torch import save_file
 
 from stawm.data import batch_of
-from stawm.experiments.build import build, objective_for
+from stawm.experiments.build import objective_for
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
 from stawm.training.learner import Learner
 from stawm.training.records import Step
+from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 
 SURE = with_training(
@@ -35,8 +36,8 @@ def gradients(out: Path) -> None:
     """Save the averaged gradients, the running statistics and the loss of one joined batch, in float64."""
     engine = start_engine("cpu")
     torch.manual_seed(3)
-    model = build(replace(SURE.model, memory=replace(SURE.model.memory, size=12))).double()
-    for layer in (model.what, model.where, model.classify.classify):
+    model = stawm(replace(SURE.model, memory=replace(SURE.model.memory, size=12))).double()
+    for layer in (model.what, model.where, head_of(model).classify):
         torch.nn.init.normal_(layer.weight, std=0.5)
     learner = engine.setup_module(Learner(model, objective_for(SURE)))
     share = 12 // engine.world_size

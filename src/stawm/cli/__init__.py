@@ -17,7 +17,9 @@ VERBS = {
     "evaluate": "Measure a trained model on held-out pictures, after every glimpse.",
     "presets": "List the experiments that can be trained, or show one in full.",
     "data": "List the named data sets, or fetch one.",
-    "figure": "Draw where a trained model looked, or how runs learnt.",
+    "figure": "Draw where a trained model looked, what it drew, where it erred, or how runs learnt.",
+    "masks": "Cut the foreground out of pictures of yours with a trained model.",
+    "table": "Collect runs into a table, the paper's numbers beside ours.",
 }
 
 OVERVIEW = """\
@@ -34,6 +36,7 @@ examples:
   stawm train mnist-5k-classify
   stawm evaluate runs/mnist-5k-classify-seed0
   stawm figure looked runs/mnist-5k-classify-seed0
+  stawm table runs/*
 
 exit codes: 0 done, 2 usage, 3 data, 4 checkpoint or weights, 5 training cannot go on, 6 cannot write, 130 stopped"""
 

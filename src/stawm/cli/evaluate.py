@@ -6,7 +6,8 @@ from stawm.cli.parser import Parser
 from stawm.cli.progress import percent
 
 ABOUT = """\
-Print the error of a trained model on the test pictures of its data set, and that of its answer after each glimpse."""
+Print the error of a trained model on the test pictures of its data set, and that of its answer after each glimpse; for
+a model that draws, the mean squared error of its drawings, per pixel and channel."""
 
 EXAMPLES = """\
   stawm evaluate runs/mnist-5k-classify-seed0
@@ -34,7 +35,11 @@ def run(arguments: list[str]) -> int:
         return 0
     after = found["error_after_glimpse"]
     print(f"{trained.experiment.name} on {found['count']:,} test pictures of {pictures.name}")
-    print(f"error              {percent(found['scores']['error']):>8}")
+    scores = found["scores"]
+    if "error" in scores:
+        print(f"error              {percent(scores['error']):>8}")
+    if "mse" in scores:
+        print(f"mean squared error {scores['mse']:8.5f}")
     for glimpse, error in enumerate(after, 1):
         print(f"after glimpse {glimpse:<4} {percent(error):>8}")
     return 0

@@ -1,10 +1,10 @@
 """Pictures as they are held: whole sets of uint8 tensors, turned into float batches only when asked."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Int64, UInt8
+from jaxtyping import Float32, Int64, UInt8
 from torch import Tensor
 
 from stawm.model.objectives import Batch
@@ -25,6 +25,21 @@ class ImageSet:
     def __len__(self) -> int:
         """The number of pictures."""
         return self.images.shape[0]
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """What a frozen model made of an image set, once and for all; the checksum is that of the pictures."""
+
+    name: str
+    features: Float32[Tensor, "count features"]
+    labels: Int64[Tensor, " count"] | None
+    classes: tuple[str, ...]
+    checksum: str
+
+    def __len__(self) -> int:
+        """The number of pictures."""
+        return self.features.shape[0]
 
 
 @dataclass(frozen=True)
@@ -58,8 +73,20 @@ def image_set(
     return ImageSet(name, images, labels, classes, checksum)
 
 
-def batch_of(pictures: ImageSet, indices: Int64[Tensor, " batch"], device: torch.device | str | None = None) -> Batch:
-    """The pictures at `indices` as float32 in [0, 1] with their labels, on `device`; uint8 is what travels there."""
-    images = pictures.images[indices].to(device)
+def part_of(pictures: ImageSet, part: slice) -> ImageSet:
+    """Some of the pictures; their checksum stays that of the whole set."""
+    labels = None if pictures.labels is None else pictures.labels[part]
+    return replace(pictures, images=pictures.images[part], labels=labels)
+
+
+def batch_of(
+    pictures: ImageSet | FeatureSet, indices: Int64[Tensor, " batch"], device: torch.device | str | None = None
+) -> Batch:
+    """The pictures at `indices` as float32 in [0, 1] with their labels, on `device`; uint8 is what travels there.
+
+    Of a set of stored features it is these, as they are.
+    """
     labels = None if pictures.labels is None else pictures.labels[indices].to(device)
-    return Batch(images.float().div_(255), labels)
+    if isinstance(pictures, FeatureSet):
+        return Batch(pictures.features[indices].to(device), labels)
+    return Batch(pictures.images[indices].to(device).float().div_(255), labels)

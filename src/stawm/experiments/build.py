@@ -1,7 +1,9 @@
 """From settings to parts: the only place that knows both."""
 
+from stawm.baselines.beta_vae import BetaVae
 from stawm.errors import UsageError
-from stawm.experiments.experiment import CnnConfig, Experiment, MemoryConfig, ModelConfig
+from stawm.experiments.experiment import CnnConfig, Experiment, MemoryConfig, ModelConfig, TrainingConfig
+from stawm.experiments.readout import LatentReadout, MemoryReadout
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads import ClassificationHead, DrawingHead
 from stawm.model.objectives import Classification, Drawing, Objective, Together
@@ -12,18 +14,56 @@ from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.mobilenet import MobileNetV2
 
+Model = Stawm | BetaVae
+"""A whole model: what is exported and loaded."""
+Learning = Model | MemoryReadout | LatentReadout
+"""What a run teaches: a whole model, or one that is frozen but for its classifier."""
 
-def build(config: ModelConfig) -> Stawm:
+
+def build(config: ModelConfig) -> Model:
     """A freshly initialised model of the given settings; settings that cannot be built are a `UsageError`."""
     _check(config)
-    image, hidden = config.image, config.hidden_size
     try:
-        context = _encoder(config.context, image.channels, image.height, image.width)
-        glimpse = _encoder(config.glimpse, image.channels, config.glimpse_height, config.glimpse_width, config.glimpses)
-        memory = _memory(config.memory)
-        draw = _drawing_head(config, context.features) if config.draw.latent else None
+        return _vae(config) if config.kind == "vae" else _stawm(config)
     except ValueError as failure:
         raise UsageError(f"this model cannot be built: {failure}") from failure
+
+
+def learning_part(model: Model, config: TrainingConfig) -> Learning:
+    """What of `model` the run teaches: all of it, or its classifier and rates, with the rest frozen."""
+    if config.learns == "all":
+        return model
+    if model.classify is None:
+        raise UsageError("training.learns=head needs a classifier to teach; set model.classes to the number of classes")
+    return LatentReadout(model) if isinstance(model, BetaVae) else MemoryReadout(model)
+
+
+def objective_for(experiment: Experiment) -> Objective:
+    """What the experiment's answers are judged by: one objective for each head that learns."""
+    model, wanted = experiment.model, experiment.objective
+    parts: list[Objective] = []
+    if model.classes:
+        parts.append(Classification(experiment.training.label_smoothing, wanted.classify))
+    if model.draw.latent and experiment.training.learns == "all":
+        parts.append(Drawing(wanted.beta, wanted.beta_scale, wanted.divergence, wanted.draw))
+    return parts[0] if len(parts) == 1 else Together(tuple(parts))
+
+
+def _vae(config: ModelConfig) -> BetaVae:
+    image, latent = config.image, config.draw.latent
+    if latent < 1:
+        raise ValueError(f"a β-VAE of {latent} latent numbers draws nothing; give at least 1 for model.draw.latent")
+    size = (image.channels, image.height, image.width)
+    encoder = _encoder(config.glimpse, *size)
+    return BetaVae(encoder, _decoder(config.glimpse, *size), latent=latent, classes=config.classes)
+
+
+def _stawm(config: ModelConfig) -> Stawm:
+    image, hidden = config.image, config.hidden_size
+    context = _encoder(config.context, image.channels, image.height, image.width)
+    glimpse = _encoder(config.glimpse, image.channels, config.glimpse_height, config.glimpse_width, config.glimpses)
+    memory = _memory(config.memory)
+    draw = _drawing_head(config, context.features) if config.draw.latent else None
     classify = None
     if config.classes:
         classify = ClassificationHead(context.features, memory.size, config.classes, config.dropout)
@@ -40,17 +80,6 @@ def build(config: ModelConfig) -> Stawm:
         where=config.where,
         dropout=config.dropout,
     )
-
-
-def objective_for(experiment: Experiment) -> Objective:
-    """What the experiment's episodes are judged by: one objective for each head that the model has."""
-    model, wanted = experiment.model, experiment.objective
-    parts: list[Objective] = []
-    if model.classes:
-        parts.append(Classification(experiment.training.label_smoothing, wanted.classify))
-    if model.draw.latent:
-        parts.append(Drawing(wanted.beta, wanted.beta_scale, wanted.divergence, wanted.draw))
-    return parts[0] if len(parts) == 1 else Together(tuple(parts))
 
 
 def _check(config: ModelConfig) -> None:
@@ -95,18 +124,17 @@ def _encoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: i
     )
 
 
-def _drawing_head(config: ModelConfig, features: int) -> DrawingHead:
-    cnn, draw = config.glimpse, config.draw
+def _decoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> ConvDecoder:
     if cnn.block == "mobilenet-v2":
         raise ValueError("mobilenet-v2 has no mirror to draw with; choose norm3 or plain4 for model.glimpse.block")
-    canvas: Canvas = AdditionCanvas(draw.start) if draw.canvas == "addition" else BernoulliCanvas(draw.temperature)
-    decoder = ConvDecoder(
-        canvas.channels(config.image.channels),
-        config.glimpse_height,
-        config.glimpse_width,
-        filters=cnn.filters,
-        strides=cnn.strides,
-        block=cnn.block,
-        glimpses=config.glimpses,
+    return ConvDecoder(
+        channels, height, width, filters=cnn.filters, strides=cnn.strides, block=cnn.block, glimpses=glimpses
     )
+
+
+def _drawing_head(config: ModelConfig, features: int) -> DrawingHead:
+    draw = config.draw
+    canvas: Canvas = AdditionCanvas(draw.start) if draw.canvas == "addition" else BernoulliCanvas(draw.temperature)
+    channels, size = canvas.channels(config.image.channels), (config.glimpse_height, config.glimpse_width)
+    decoder = _decoder(config.glimpse, channels, *size, config.glimpses)
     return DrawingHead(features, config.memory.size, draw.latent, decoder, canvas)

@@ -15,6 +15,8 @@ Where = Literal["emission", "pose"]
 Block = Literal["norm3", "plain4", "mobilenet-v2"]
 Canvas = Literal["addition", "bernoulli"]
 Divergence = Literal["concatenated", "joint"]
+Kind = Literal["stawm", "vae"]
+Learns = Literal["all", "head"]
 Schedule = Literal["constant", "decay", "one-cycle"]
 
 
@@ -70,6 +72,8 @@ class DrawConfig:
 class ModelConfig:
     """Everything that decides the shape of the network."""
 
+    kind: Kind = "stawm"
+    """The paper's model, or its β-VAE baseline: the glimpse network over the whole image, no glimpses, no memory."""
     image: ImageConfig = ImageConfig()
     classes: int = 10
     """Classes to tell apart; 0 is a model that does not classify."""
@@ -109,6 +113,11 @@ class DataConfig:
     hold_out: int = 0
     """The last so-many training pictures are kept for validation and measured on, instead of the test set."""
 
+    @property
+    def varies(self) -> bool:
+        """Whether the pictures of a batch differ from one epoch to the next."""
+        return bool(self.rotate or self.shift or self.flip or self.jitter)
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -134,6 +143,10 @@ class TrainingConfig:
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
     checkpoint_every: int = 250
     """Steps between checkpoints; there is always one at the end of an epoch."""
+    start_from: str = ""
+    """Trained weights to start from: a run, a folder of weights, or the name of weights that come with the package."""
+    learns: Learns = "all"
+    """Everything, or (self-supervised classification) the new classifier and the memory's rates; the rest is frozen."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +175,8 @@ class Experiment:
     """The number to reach, in words."""
     deviations: tuple[str, ...] = ()
     """Departures from the paper, each with its reason."""
+    after: str = ""
+    """The preset to train first: `training.start_from` names its run."""
     seed: int = 0
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)

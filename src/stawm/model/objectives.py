@@ -7,17 +7,45 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from stawm.model.heads import Classified, Drawn
-
 Divergence = Literal["concatenated", "joint"]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Pictures in [0, 1], and their classes where these are known."""
+    """Pictures in [0, 1], or the features of them that a frozen model made; and their classes where these are known."""
 
-    images: Float[Tensor, "batch channel height width"]
+    images: Float[Tensor, "batch *picture"]
     labels: Int[Tensor, "batch"] | None
+
+
+@runtime_checkable
+class Belief(Protocol):
+    """What a model takes pictures for, after each of its looks: `heads.Classified`, or a baseline's."""
+
+    @property
+    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
+        """The answer after each look; the last is the model's."""
+        ...
+
+
+@runtime_checkable
+class Depiction(Protocol):
+    """A drawing of pictures and the latent Gaussians it was drawn from: `heads.Drawn`, or a baseline's."""
+
+    @property
+    def mean(self) -> Float[Tensor, "batch glimpse latent"]:
+        """μ of each look."""
+        ...
+
+    @property
+    def log_variance(self) -> Float[Tensor, "batch glimpse latent"]:
+        """Log σ² of each look."""
+        ...
+
+    @property
+    def canvas(self) -> Float[Tensor, "batch channel height width"]:
+        """The finished drawing, in [0, 1]."""
+        ...
 
 
 @runtime_checkable
@@ -25,12 +53,12 @@ class Answers(Protocol):
     """What a model made of a batch: an `Episode`, or the answer of a baseline that does the same task."""
 
     @property
-    def classified(self) -> Classified | None:
+    def classified(self) -> Belief | None:
         """What it believes."""
         ...
 
     @property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> Depiction | None:
         """What it drew."""
         ...
 
@@ -142,13 +170,13 @@ def _labels(batch: Batch) -> Int[Tensor, "batch"]:
     return batch.labels
 
 
-def _believed(answers: Answers) -> Classified:
+def _believed(answers: Answers) -> Belief:
     if answers.classified is None:
         raise ValueError("this model does not classify; judge it by another objective")
     return answers.classified
 
 
-def _drawing(answers: Answers) -> Drawn:
+def _drawing(answers: Answers) -> Depiction:
     if answers.drawn is None:
         raise ValueError("this model does not draw; judge it by another objective")
     return answers.drawn

@@ -12,18 +12,22 @@ from stawm.show.sheet import FAINT, HAIR, INK, LINES, Point, Sheet, shortened, t
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 24, 48, 52
 
+TITLES = {"error": "error, %", "mse": "mean squared error"}
+"""Scores that a curve can show, the first that all runs have."""
+
 Records = Sequence[Mapping[str, Any]]
 
 
 def learning_curve(runs: Mapping[str, Records]) -> Image.Image:
     """A chart of `runs` (name → records of metrics.jsonl): held-out error in full lines, training error in thin ones.
 
-    The error is drawn on a logarithmic scale; an error of zero sits on its lower edge. Where the task has no error,
-    the loss is drawn.
+    The error is drawn on a logarithmic scale; an error of zero sits on its lower edge. Where not all runs have an error
+    the mean squared error is drawn, and where not all have that either, the loss.
     """
     if not any(runs.values()):
         raise UsageError("there is no finished epoch to draw yet; train for one first")
-    measure = "error" if all("error" in record["train"] for records in runs.values() for record in records) else "loss"
+    scored = [record["train"].keys() & record["held_out"]["scores"].keys() for part in runs.values() for record in part]
+    measure = next((name for name in TITLES if all(name in names for names in scored)), "loss")
     factor = 100.0 if measure == "error" else 1.0
     lines = [
         (name, [(record["epoch"], factor * _held_out(record, measure)) for record in records],
@@ -34,7 +38,7 @@ def learning_curve(runs: Mapping[str, Records]) -> Image.Image:
     values = [value for _, held_out, train in lines for _, value in [*held_out, *train] if value > 0]
     axis = _Axis(min(values, default=0.1), max(values, default=1.0), max(line[1][-1][0] for line in lines))
     sheet = Sheet(WIDTH, HEIGHT)
-    _draw_axes(sheet, axis, "error, %" if measure == "error" else "loss")
+    _draw_axes(sheet, axis, TITLES.get(measure, "loss"))
     for place, (_, held_out, train) in enumerate(lines):
         colour = LINES[place % len(LINES)]
         pale = tuple(round(0.55 * 255 + 0.45 * part) for part in colour)
@@ -48,7 +52,7 @@ def learning_curve(runs: Mapping[str, Records]) -> Image.Image:
 
 def _held_out(record: Mapping[str, Any], measure: str) -> float:
     held_out = record["held_out"]
-    return held_out["scores"][measure] if measure == "error" else sum(held_out["terms"].values())
+    return held_out["scores"][measure] if measure in TITLES else sum(held_out["terms"].values())
 
 
 class _Axis:
@@ -97,7 +101,11 @@ def _draw_line(sheet: Sheet, points: list[Point], colour: tuple[int, int, int], 
 
 def _draw_legend(sheet: Sheet, ends: list[tuple[str, float]], measure: str) -> None:
     for place, (name, value) in enumerate(ends):
-        told = f"{shortened(name, 12, 260)}: {value:.2f} %" if measure == "error" else f"{name}: {value:.4g}"
+        told = (
+            f"{shortened(name, 12, 260)}: {value:.2f} %"
+            if measure == "error"
+            else f"{shortened(name, 12, 260)}: {value:.4g}"
+        )
         right, y = WIDTH - RIGHT - 8, TOP + 14 + 19 * place
         sheet.text((right, y), told, 12, INK, "rm")
         left = right - text_width(told, 12) - 30

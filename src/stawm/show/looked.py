@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import torch
 from jaxtyping import Float, Int
 from PIL import Image
 from torch import Tensor
 
 from stawm.model.stawm import Episode
+from stawm.show.picture import outline_of, picture_of
 from stawm.show.sheet import FAINT, HAIR, INK, PAPER, RIGHT, WRONG, Point, Sheet, colour_of, shortened
 
 EDGE = 168
@@ -30,56 +30,58 @@ def where_it_looked(
     labels: Int[Tensor, "batch"] | None = None,
     classes: Sequence[str] = (),
     pictures: int = 6,
+    shown: int | None = None,
 ) -> Image.Image:
     """A sheet with one row for each of the first `pictures` images.
 
     On the left the image with the outline of every glimpse, coloured and numbered in order; then the glimpses as the
-    model saw them, and below each its belief after that glimpse: the class and its probability.
+    model saw them, and below each its belief after that glimpse, if it classifies: the class and its probability. Only
+    the first `shown` glimpses are drawn, all if not given; the size of the sheet is the same.
     """
     rows = min(pictures, episode.images.shape[0])
     glimpses = episode.poses.shape[1]
-    beliefs = episode.logits.detach().float().softmax(-1).cpu()
-    names = list(classes) or [str(place) for place in range(beliefs.shape[-1])]
+    beliefs = None if episode.classified is None else episode.logits.detach().float().softmax(-1).cpu()
+    names = list(classes) or [str(place) for place in range(0 if beliefs is None else beliefs.shape[-1])]
     frame_width, frame_height, _ = _frame(episode)
     cell_width, cell_height = _cell(episode)
+    below = BELIEF if beliefs is not None else 0
     left_width = frame_width + 2 * MARGIN
-    row_height = max(frame_height + 2 * MARGIN, cell_height + BELIEF + 2 * GAP)
+    row_height = max(frame_height + 2 * MARGIN, cell_height + below + 2 * GAP)
     sheet = Sheet(left_width + glimpses * (CELL + GAP) + GAP, HEAD + rows * row_height)
     sheet.text((MARGIN, 10), "where it looked", 13, FAINT)
-    sheet.text((left_width, 10), "what it saw, and what it believed after each glimpse", 13, FAINT)
+    saw = "what it saw" if beliefs is None else "what it saw, and what it believed after each glimpse"
+    sheet.text((left_width, 10), saw, 13, FAINT)
     for row in range(rows):
         top = HEAD + row * row_height
         if row:
             sheet.line([(GAP, top), (sheet.width - GAP, top)], HAIR)
         truth = None if labels is None else int(labels[row])
-        sheet.inset(_drawn_image(episode, row), 0, top + (row_height - frame_height) / 2 - MARGIN + 0.5)
-        if truth is not None:
+        picture = _drawn_image(episode, row, glimpses if shown is None else shown)
+        sheet.inset(picture, 0, top + (row_height - frame_height) / 2 - MARGIN + 0.5)
+        if truth is not None and truth < len(names):
             spot = (MARGIN + frame_width / 2, top + (row_height + frame_height) / 2 + MARGIN - 6)
             sheet.text(spot, f"is {shortened(names[truth], 12, frame_width - 16)}", 12, FAINT, "ms")
-        for glimpse in range(glimpses):
+        for glimpse in range(glimpses if shown is None else shown):
             left = left_width + glimpse * (CELL + GAP)
-            cell_top = top + (row_height - cell_height - BELIEF) / 2
+            cell_top = top + (row_height - cell_height - below) / 2
             _draw_glimpse(sheet, episode, row, glimpse, left + (CELL - cell_width) / 2, cell_top)
-            _draw_belief(sheet, beliefs[row, glimpse], names, truth, left, cell_top + cell_height + 10)
+            if beliefs is not None:
+                _draw_belief(sheet, beliefs[row, glimpse], names, truth, left, cell_top + cell_height + 10)
     return sheet.finished()
 
 
-def outline_of(pose: Float[Tensor, "2 3"], height: int, width: int) -> list[Point]:
-    """The corners of a glimpse in pixels of its image: top left, top right, bottom right, bottom left.
-
-    Pixel (0, 0) covers [0, 1]²; with aligned corners, -1 is the centre of the first pixel and 1 that of the last.
-    """
-    corners = torch.tensor([[-1.0, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]])
-    places = corners @ pose.detach().float().cpu().T
-    return [((x + 1) / 2 * (width - 1) + 0.5, (y + 1) / 2 * (height - 1) + 0.5) for x, y in places.tolist()]
-
-
-def picture_of(image: Float[Tensor, "channel height width"]) -> Image.Image:
-    """An image in [0, 1], grey or colour, as an RGB picture."""
-    levels = (image.detach().float().cpu().clamp(0, 1) * 255).round().to(torch.uint8)
-    if levels.shape[0] != 3:
-        levels = levels[:1].expand(3, -1, -1)
-    return Image.fromarray(levels.permute(1, 2, 0).contiguous().numpy(), "RGB")
+def looked_frames(
+    episode: Episode,
+    *,
+    labels: Int[Tensor, "batch"] | None = None,
+    classes: Sequence[str] = (),
+    pictures: int = 6,
+) -> list[Image.Image]:
+    """`where_it_looked` as a film: one frame for each glimpse, in which it and those before it are drawn."""
+    return [
+        where_it_looked(episode, labels=labels, classes=classes, pictures=pictures, shown=glimpse)
+        for glimpse in range(1, episode.poses.shape[1] + 1)
+    ]
 
 
 def _cell(episode: Episode) -> tuple[float, float]:
@@ -95,8 +97,8 @@ def _frame(episode: Episode) -> tuple[float, float, float]:
     return width * scale, height * scale, scale
 
 
-def _drawn_image(episode: Episode, row: int) -> Sheet:
-    """An image in its margin with all outlines, then all numbers, so that no line crosses a number."""
+def _drawn_image(episode: Episode, row: int, shown: int) -> Sheet:
+    """An image in its margin with the first outlines, then their numbers, so that no line crosses a number."""
     frame_width, frame_height, scale = _frame(episode)
     height, width = episode.images.shape[-2:]
     sheet = Sheet(frame_width + 2 * MARGIN, frame_height + 2 * MARGIN)
@@ -104,7 +106,7 @@ def _drawn_image(episode: Episode, row: int) -> Sheet:
     count = episode.poses.shape[1]
     outlines = [
         [(MARGIN + x * scale, MARGIN + y * scale) for x, y in outline_of(pose, height, width)]
-        for pose in episode.poses[row]
+        for pose in episode.poses[row, :shown]
     ]
     for glimpse, corners in enumerate(outlines):
         sheet.outline(corners, colour_of(glimpse, count), 2)

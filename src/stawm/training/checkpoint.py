@@ -116,7 +116,7 @@ def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
     Words about the experiment may differ; nothing else may, not even the number of epochs, on which schedules depend.
     """
     words = {"about": "", "paper": "", "reach": "", "deviations": ()}
-    difference = _difference(replace(wanted, **words).to_dict(), replace(stored, **words).to_dict())
+    difference = first_difference(replace(wanted, **words).to_dict(), replace(stored, **words).to_dict())
     if difference:
         name, asked, begun = difference
         raise CheckpointError(
@@ -147,17 +147,18 @@ def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, st
         raise CheckpointError(f"{path} is truncated or damaged ({failure}); {cure}") from failure
 
 
-def _cure(path: Path) -> str:
-    """What to do about a broken checkpoint: the one before it is usually whole."""
-    older = [other for other in sorted(path.parent.glob("step-*.safetensors")) if other.name < path.name]
-    return f"delete it to go on from {older[-1].name}" if older else "delete its run and start again"
-
-
-def _difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """The dotted name of the first of nested settings that differs, with the value wanted and the one stored."""
     if isinstance(wanted, dict) and isinstance(stored, dict):
         for key in wanted:
-            found = _difference(wanted[key], stored.get(key), f"{name}.{key}" if name else key)
+            found = first_difference(wanted[key], stored.get(key), f"{name}.{key}" if name else key)
             if found:
                 return found
         return None
     return None if wanted == stored else (name, wanted, stored)
+
+
+def _cure(path: Path) -> str:
+    """What to do about a broken checkpoint: the one before it is usually whole."""
+    older = [other for other in sorted(path.parent.glob("step-*.safetensors")) if other.name < path.name]
+    return f"delete it to go on from {older[-1].name}" if older else "delete its run and start again"

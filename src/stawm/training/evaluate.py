@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from stawm.data.image_set import ImageSet, batch_of
+from stawm.data.image_set import FeatureSet, ImageSet, batch_of
 from stawm.errors import DataError
+from stawm.experiments.build import Learning
 from stawm.experiments.experiment import ModelConfig
-from stawm.model.objectives import Batch, Classification, Drawing, Objective, Together
-from stawm.model.stawm import Episode, Stawm
+from stawm.model.objectives import Answers, Batch, Classification, Drawing, Objective, Together
 from stawm.training.engine import Sums, add_up
-from stawm.training.health import health
+from stawm.training.health import health, memory_of
 from stawm.training.learner import HEALTH, SCORE, TERM
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ AFTER = "after/"
 
 @torch.no_grad()
 def evaluate(
-    model: Stawm,
-    images: ImageSet,
+    model: Learning,
+    images: ImageSet | FeatureSet,
     objective: Objective | None = None,
     *,
     batch_size: int = 250,
@@ -32,11 +32,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """What the model makes of `images`: `count`, mean `scores` and `terms`, `error_after_glimpse`, and `health`.
 
+    Without an `objective`, every answer that the model gives is measured. A read-out also takes stored features.
     Under several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
     """
-    objective = objective or Together(_objectives(model))
-    if config is not None:
+    if config is not None and isinstance(images, ImageSet):
         check_fits(images, config)
     device = next(model.parameters()).device
     rank, world = (engine.global_rank, engine.world_size) if engine else (0, 1)
@@ -48,8 +48,9 @@ def evaluate(
         if place % world == rank or place == 0:
             counted = len(indices) if place % world == rank else 0
             batch = batch_of(images, indices, device)
-            episode = model(batch.images)
-            for name, value in _measures(model, episode, Batch(batch.images, batch.labels), objective).items():
+            answers = model(batch.images)
+            judge = objective or _plain(answers)
+            for name, value in _measures(model, answers, batch, judge).items():
                 total = sums.setdefault(name, [0.0, 0.0])
                 total[0] += float(value) * counted
                 total[1] += counted
@@ -82,19 +83,19 @@ def check_fits(images: ImageSet, config: ModelConfig) -> None:
         )
 
 
-def _objectives(model: Stawm) -> tuple[Objective, ...]:
-    """Plain measures for the heads that the model has."""
-    classify = (Classification(),) if model.classify is not None else ()
-    return (*classify, Drawing()) if model.draw is not None else classify
+def _plain(answers: Answers) -> Objective:
+    """Plain measures for the answers that were given."""
+    believed, drew = answers.classified is not None, answers.drawn is not None
+    return Together((*((Classification(),) if believed else ()), *((Drawing(),) if drew else ())))
 
 
-def _measures(model: Stawm, episode: Episode, batch: Batch, objective: Objective) -> dict[str, Tensor]:
+def _measures(model: Learning, answers: Answers, batch: Batch, objective: Objective) -> dict[str, Tensor]:
     """Everything that is averaged over the images, by prefixed name."""
-    measures = {TERM + name: term for name, term in objective.terms(episode, batch).items()}
-    measures |= {SCORE + name: score.double().mean() for name, score in objective.scores(episode, batch).items()}
-    measures |= {HEALTH + name: value for name, value in health(episode, model.memory).items()}
-    if batch.labels is not None and episode.classified is not None:
-        wrong = (episode.classified.logits.argmax(-1) != batch.labels[:, None]).double().mean(0)
+    measures = {TERM + name: term for name, term in objective.terms(answers, batch).items()}
+    measures |= {SCORE + name: score.double().mean() for name, score in objective.scores(answers, batch).items()}
+    measures |= {HEALTH + name: value for name, value in health(answers, memory_of(model)).items()}
+    if batch.labels is not None and answers.classified is not None:
+        wrong = (answers.classified.logits.argmax(-1) != batch.labels[:, None]).double().mean(0)
         measures |= {f"{AFTER}{glimpse}": share for glimpse, share in enumerate(wrong, 1)}
     return measures
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,17 +9,20 @@ import torch
 
 from stawm.data import load_data
 from stawm.data.augment import augment
-from stawm.data.image_set import ImageSet, Splits, batch_of
+from stawm.data.image_set import FeatureSet, ImageSet, Splits, batch_of, part_of
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment
+from stawm.experiments.readout import Readout
 from stawm.training import checkpoint as checkpoints
 from stawm.training.checkpoint import Checkpoint
-from stawm.training.engine import Sums, add_up, generator_of, start_engine
+from stawm.training.engine import generator_of, start_engine
 from stawm.training.evaluate import check_fits, evaluate
 from stawm.training.health import warnings
 from stawm.training.learner import HEALTH, SCORE, TERM
+from stawm.training.progress import Progress, levelled
 from stawm.training.records import Journal, OnStep, Record, Step
 from stawm.training.schedule import learning_rate
+from stawm.training.self_supervision import check_start, stored_features
 from stawm.training.trainer import Trainer
 from stawm.training.weights import WEIGHTS, export
 
@@ -48,31 +50,6 @@ def fit(
     yield from _Fit(start_engine(accelerator), experiment, Path(run), resume, data_dir, data).epochs(on_step)
 
 
-@dataclass
-class _Progress:
-    """Where a run stands: what a checkpoint keeps besides tensors."""
-
-    step: int = 0
-    epoch: int = 0
-    position: int = 0
-    sums: Sums = field(default_factory=dict)
-    seconds: float = 0.0
-
-    def count(self, measured: dict[str, float]) -> None:
-        """Add the measures of one more step."""
-        for name, value in measured.items():
-            total = self.sums.setdefault(name, [0.0, 0.0])
-            total[0] += value
-            total[1] += 1
-        self.step += 1
-        self.position += 1
-
-    def means(self, prefix: str) -> dict[str, float]:
-        """The means over the epoch so far of the measures with this prefix, which is taken off."""
-        found = {name: pair for name, pair in self.sums.items() if name.startswith(prefix)}
-        return {name.removeprefix(prefix): total / count for name, (total, count) in found.items()}
-
-
 class _Fit:
     """One call of `fit`: checked, opened or resumed, then run epoch by epoch."""
 
@@ -91,9 +68,11 @@ class _Fit:
         if data is None:
             size = (model.image.channels, model.image.height, model.image.width)
             data = load_data(self.experiment.data.name, data_dir=data_dir, image=size)
-        self.train, self.held_out, self.split = _splits(data, self.experiment.data)
-        check_fits(self.train, model)
-        check_fits(self.held_out, model)
+        train, held_out, self.split = _splits(data, self.experiment.data)
+        check_fits(train, model)
+        check_fits(held_out, model)
+        self.train: ImageSet | FeatureSet = train
+        self.held_out: ImageSet | FeatureSet = held_out
         self.share = min(training.batch_size, len(self.train)) // engine.world_size
         if self.share < 1 or training.epochs < 1:
             raise UsageError(
@@ -103,9 +82,9 @@ class _Fit:
         self.batch = self.share * engine.world_size
         self.steps = len(self.train) // self.batch
         self.trainer = Trainer(engine, self.experiment, self.steps)
-        self.progress = _Progress()
-        if resume:
-            self._resume()
+        self.progress = Progress()
+        if not (resume and self._resume()):
+            self.trainer.begin(self.experiment)
         engine.barrier()
         if engine.is_global_zero:
             checkpoints.sweep(run) if resume else checkpoints.begin(run, self.experiment)
@@ -118,13 +97,15 @@ class _Fit:
         try:
             if journal and self.progress.epoch == last:
                 self._export(journal)
+            elif self.progress.epoch < last:
+                self._store()
             while self.progress.epoch < last:
                 self._epoch(on_step)
                 record = self._record()
                 # Written down before the checkpoint: a run that dies in between writes the same line again.
                 if journal:
                     journal.add(record)
-                self.progress = _Progress(step=self.progress.step, epoch=self.progress.epoch + 1)
+                self.progress = Progress(step=self.progress.step, epoch=self.progress.epoch + 1)
                 self._save()
                 if journal and self.progress.epoch == last:
                     self._export(journal)
@@ -132,6 +113,15 @@ class _Fit:
         finally:
             if journal:
                 journal.close()
+
+    def _store(self) -> None:
+        """Put what a frozen model makes of the pictures in their place, if it will be the same in every epoch."""
+        taught, device = self.trainer.taught, self.engine.device
+        if isinstance(taught, Readout) and not self.experiment.data.varies:
+            self.train, self.held_out = (
+                stored_features(taught, pictures, device) if isinstance(pictures, ImageSet) else pictures
+                for pictures in (self.train, self.held_out)
+            )
 
     def _epoch(self, on_step: OnStep | None) -> None:
         progress, training, seed = self.progress, self.experiment.training, self.experiment.seed
@@ -141,7 +131,8 @@ class _Fit:
             first = progress.position * self.batch + self.engine.global_rank * self.share
             batch = batch_of(self.train, order[first : first + self.share], self.engine.device)
             chance = generator_of(seed, progress.epoch, progress.position, self.engine.global_rank)
-            images = augment(batch.images, self.experiment.data, chance)
+            varied = self.experiment.data
+            images = augment(batch.images, varied, chance) if varied.varies else batch.images
             progress.count(self.trainer.step(images, batch.labels, progress.step))
             progress.seconds = before + time.perf_counter() - started
             if on_step:
@@ -167,7 +158,7 @@ class _Fit:
 
     def _record(self) -> Record:
         """The record of the epoch that has just been trained, with the scores on held-out images."""
-        self.progress.sums = _levelled(self.engine, self.progress.sums)
+        self.progress.sums = levelled(self.engine, self.progress.sums)
         progress, trainer = self.progress, self.trainer
         terms, health = progress.means(TERM), progress.means(HEALTH)
         found = evaluate(trainer.judged, self.held_out, trainer.objective, engine=self.engine)
@@ -184,7 +175,7 @@ class _Fit:
 
     def _save(self) -> None:
         """Write a checkpoint; sums are levelled over the processes so that a resumed run adds up the same numbers."""
-        self.progress.sums = _levelled(self.engine, self.progress.sums)
+        self.progress.sums = levelled(self.engine, self.progress.sums)
         tensors = self.trainer.tensors()
         if self.engine.is_global_zero:
             state = Checkpoint(
@@ -196,25 +187,27 @@ class _Fit:
             )
             checkpoints.save_checkpoint(self.run, state)
 
-    def _resume(self) -> None:
+    def _resume(self) -> bool:
+        """Put back the newest checkpoint; whether there was one."""
         checkpoint = checkpoints.newest_checkpoint(self.run)
         if checkpoint is None:
-            return
+            return False
         checkpoints.check_same(self.experiment, checkpoint.experiment, self.run)
         if checkpoint.checksum != self.train.checksum:
             raise CheckpointError(
                 f"the images of {self.train.name} are not those that {self.run} was begun with; start a new run"
             )
         self.trainer.restore(checkpoint)
-        self.progress = _Progress(
+        self.progress = Progress(
             checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds
         )
+        return True
 
     def _export(self, journal: Journal) -> None:
         """Write the weights, with what the last epoch's evaluation found."""
         entry = journal.entries[-1]
         found = {name: value for name, value in entry["held_out"].items() if name != "health"}
-        export(self.trainer.judged, self.experiment, self.run / WEIGHTS, {"epoch": entry["epoch"]} | found)
+        export(self.trainer.exported, self.experiment, self.run / WEIGHTS, {"epoch": entry["epoch"]} | found)
 
 
 def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experiment:
@@ -227,6 +220,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
         raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
     if wanted is None:
         raise UsageError("no experiment given to start a run with; name a preset")
+    check_start(wanted)
     return wanted
 
 
@@ -239,14 +233,4 @@ def _splits(data: Splits, config: DataConfig) -> tuple[ImageSet, ImageSet, str]:
         raise DataError(
             f"data.hold_out={config.hold_out} leaves nothing of {len(data.train)} images to learn from; lower it"
         )
-    return _cut(data.train, slice(kept)), _cut(data.train, slice(kept, None)), "validation"
-
-
-def _cut(images: ImageSet, part: slice) -> ImageSet:
-    labels = None if images.labels is None else images.labels[part]
-    return replace(images, images=images.images[part], labels=labels)
-
-
-def _levelled(engine: "Fabric", sums: Sums) -> Sums:
-    """The sums averaged over the processes, so that all hold the same."""
-    return {name: [each / engine.world_size for each in pair] for name, pair in add_up(engine, sums).items()}
+    return part_of(data.train, slice(kept)), part_of(data.train, slice(kept, None)), "validation"

@@ -6,8 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.experiments.build import Learning
+from stawm.experiments.readout import MemoryReadout, Recalled
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-from stawm.model.stawm import Episode
+from stawm.model.objectives import Answers
+from stawm.model.stawm import Episode, Stawm
 from stawm.vision.glimpse import identity_pose, outside
 
 CODE_BOUND = 6.0
@@ -22,29 +25,48 @@ MOVED = 0.1
 
 
 @torch.no_grad()
-def health(episode: Episode, memory: HebbRosenblatt) -> dict[str, Float[Tensor, ""]]:
-    """Named numbers about an episode, each a mean over the batch.
+def health(answers: Answers, memory: HebbRosenblatt | None) -> dict[str, Float[Tensor, ""]]:
+    """Named numbers about an episode, each a mean over the batch; only those that the model has something to say about.
 
-    `codes_saturated` and `recalls_saturated` (of the terminal recall) are the shares of units at the upper bound of
-    their activation, `…_silent` at zero; `memory_norm` is the Frobenius norm of W. For each glimpse t: `outside/t`, the
-    share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard deviation of its centre and of
-    its size over the batch. `path_spread` is that of the centres over the glimpses of one image, and `moved` how far
-    poses are from the identity.
+    Of a memory: `codes_saturated` and `recalls_saturated` (of the terminal recall) are the shares of units at the upper
+    bound of their activation, `…_silent` at zero; `memory_norm` is the Frobenius norm of W; and the rates. Of glimpses,
+    for each t: `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard
+    deviation of its centre and of its size over the batch. `path_spread` is that of the centres over the glimpses of
+    one image, and `moved` how far poses are from the identity.
     """
-    poses = episode.poses
-    centres, scales = poses[..., 2], torch.linalg.det(poses[..., :2]).abs().sqrt()
+    values: dict[str, Tensor] = {}
+    if memory is not None and isinstance(answers, Episode | Recalled):
+        values |= _of_memory(answers, memory)
+    if isinstance(answers, Episode):
+        values |= _of_glimpses(answers.poses)
+    return values
+
+
+def memory_of(model: Learning) -> HebbRosenblatt | None:
+    """The memory of a model, if it has one."""
+    return model.memory if isinstance(model, Stawm | MemoryReadout) else None
+
+
+def _of_memory(episode: Episode | Recalled, memory: HebbRosenblatt) -> dict[str, Tensor]:
     rates = memory.rates()
     values = {
         "memory_norm": memory.norm(episode.state).mean(),
         "delta": rates.delta,
         "eta": rates.eta,
         "theta": rates.theta,
-        "path_spread": _spread(centres, 1).mean(),
-        "moved": (poses - identity_pose().to(poses)).square().mean((-2, -1)).sqrt().mean(),
     }
     values |= _stuck("codes", episode.codes, CODE_BOUND)
     answers = [answer.recalls[:, -1] for answer in (episode.classified, episode.drawn) if answer is not None]
     values |= _stuck("recalls", torch.cat(answers), memory.activation.bound)
+    return {name: value.to(episode.codes.dtype) for name, value in values.items()}
+
+
+def _of_glimpses(poses: Float[Tensor, "batch glimpse 2 3"]) -> dict[str, Tensor]:
+    centres, scales = poses[..., 2], torch.linalg.det(poses[..., :2]).abs().sqrt()
+    values = {
+        "path_spread": _spread(centres, 1).mean(),
+        "moved": (poses - identity_pose().to(poses)).square().mean((-2, -1)).sqrt().mean(),
+    }
     by_glimpse = {
         "outside": outside(poses).mean(0),
         "shift_spread": _spread(centres, 0),
@@ -52,18 +74,26 @@ def health(episode: Episode, memory: HebbRosenblatt) -> dict[str, Float[Tensor, 
     }
     for name, each in by_glimpse.items():
         values |= {f"{name}/{glimpse}": value for glimpse, value in enumerate(each, 1)}
-    return {name: value.detach().to(poses.dtype) for name, value in values.items()}
+    return values
 
 
 def warnings(values: Mapping[str, float]) -> list[str]:
     """What is wrong with a run of this health and what to try, one sentence each; none if all is well."""
+    return [*_of_recalls(values), *_of_places(values)]
+
+
+def _of_recalls(values: Mapping[str, float]) -> list[str]:
+    silent, saturated = values.get("recalls_silent", 0.0), values.get("recalls_saturated", 0.0)
+    if silent + saturated <= STUCK_SHARE:
+        return []
+    return [
+        f"the memory is saturated: {saturated:.0%} of recall units are at their upper bound and {silent:.0%} at "
+        "zero, where no gradient passes; lower the learning rate or eta, or use warm-up"
+    ]
+
+
+def _of_places(values: Mapping[str, float]) -> list[str]:
     found = []
-    silent, saturated = values["recalls_silent"], values["recalls_saturated"]
-    if silent + saturated > STUCK_SHARE:
-        found.append(
-            f"the memory is saturated: {saturated:.0%} of recall units are at their upper bound and {silent:.0%} at "
-            "zero, where no gradient passes; lower the learning rate or eta, or use warm-up"
-        )
     shares = [values[f"outside/{glimpse}"] for glimpse in range(1, _glimpses(values) + 1)]
     left = [(glimpse, share) for glimpse, share in enumerate(shares, 1) if share > LEFT_SHARE]
     if left:
@@ -73,7 +103,7 @@ def warnings(values: Mapping[str, float]) -> list[str]:
             "start again if they do not come back"
         )
     spreads = [values[f"shift_spread/{glimpse}"] for glimpse in range(1, len(shares) + 1)]
-    if values["moved"] > MOVED and max(*spreads, values["path_spread"]) < ONE_PLACE:
+    if spreads and values["moved"] > MOVED and max(*spreads, values["path_spread"]) < ONE_PLACE:
         found.append(
             f"all glimpses of all images look at one place (their centres differ by {max(spreads):.3f} or less); "
             "lower the learning rate or use warm-up, and start again with another seed"

@@ -3,31 +3,31 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from stawm.experiments.build import Learning
 from stawm.model.objectives import Batch, Objective
-from stawm.model.stawm import Stawm
-from stawm.training.health import health
+from stawm.training.health import health, memory_of
 
 TERM, SCORE, HEALTH = "term/", "score/", "health/"
 
 
 class Learner(nn.Module):
-    """Images and labels in, named scalars out: plain tensors, so that Fabric and DDP can wrap it whole."""
+    """Images, or stored features, and labels in, named scalars out: plain tensors, so that DDP can wrap it whole."""
 
-    def __init__(self, model: Stawm, objective: Objective) -> None:
+    def __init__(self, model: Learning, objective: Objective) -> None:
         """A learner that trains `model` for `objective`."""
         super().__init__()
         self.model, self.objective = model, objective
 
     def forward(
         self,
-        images: Float[Tensor, "batch channel height width"],
+        images: Float[Tensor, "batch *picture"],
         labels: Int[Tensor, "batch"] | None,
         examine: bool = False,
     ) -> dict[str, Float[Tensor, ""]]:
         """The loss terms (`term/…`, with gradients), mean scores (`score/…`) and, if `examine`, the `health/…`."""
-        episode, batch = self.model(images), Batch(images, labels)
-        named = {TERM + name: term for name, term in self.objective.terms(episode, batch).items()}
-        named |= {SCORE + name: score.mean().detach() for name, score in self.objective.scores(episode, batch).items()}
+        answers, batch = self.model(images), Batch(images, labels)
+        named = {TERM + name: term for name, term in self.objective.terms(answers, batch).items()}
+        named |= {SCORE + name: score.mean().detach() for name, score in self.objective.scores(answers, batch).items()}
         if examine:
-            named |= {HEALTH + name: value for name, value in health(episode, self.model.memory).items()}
+            named |= {HEALTH + name: value for name, value in health(answers, memory_of(self.model)).items()}
         return named

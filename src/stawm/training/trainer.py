@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from stawm.errors import CheckpointError, TrainingError
-from stawm.experiments.build import build, objective_for
+from stawm.experiments.build import Learning, Model, build, learning_part, objective_for
 from stawm.experiments.experiment import Experiment
-from stawm.model.stawm import Stawm
 from stawm.training.checkpoint import Checkpoint
 from stawm.training.engine import (
     optimiser_for,
@@ -23,6 +22,7 @@ from stawm.training.engine import (
 )
 from stawm.training.learner import HEALTH, TERM, Learner
 from stawm.training.schedule import average_decay, learning_rate, update_average
+from stawm.training.self_supervision import start_from
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -33,25 +33,41 @@ GRADIENT_NORM = HEALTH + "gradient_norm"
 
 
 class Trainer:
-    """The model, the running average of its weights, and the optimiser, set up on an engine."""
+    """The model, the running average of its weights, and the optimiser, set up on an engine.
+
+    `taught` is what a step teaches (the model, or what of it is not frozen) and `judged` what evaluation asks: the same
+    of the average, where there is one.
+    """
+
+    taught: Learning
+    judged: Learning
 
     def __init__(self, engine: "Fabric", experiment: Experiment, steps_per_epoch: int) -> None:
         """A freshly initialised model; the same on all processes, which differ only in their dropout."""
         self.engine, self.config, self.steps_per_epoch = engine, experiment.training, steps_per_epoch
         torch.manual_seed(seed_of(experiment.seed))
         self.model = build(experiment.model)
+        self.taught = learning_part(self.model, self.config)
         self.objective = objective_for(experiment)
         self.optimiser = optimiser_for(self.model, self.config)
-        self.average = (
-            copy.deepcopy(self.model).requires_grad_(False).to(engine.device) if self.config.average else None
-        )
-        self._learner, self._stepper = engine.setup(Learner(self.model, self.objective), self.optimiser)
+        self.average = copy.deepcopy(self.model).to(engine.device) if self.config.average else None
+        self.judged = self.taught if self.average is None else learning_part(self.average, self.config)
+        if self.average is not None:
+            self.average.requires_grad_(False)
+        self._learner, self._stepper = engine.setup(Learner(self.taught, self.objective), self.optimiser)
         torch.manual_seed(seed_of(experiment.seed, engine.global_rank))
 
     @property
-    def judged(self) -> Stawm:
-        """The model that evaluation and export use: the average where there is one."""
+    def exported(self) -> Model:
+        """The whole model that is exported: the average where there is one."""
         return self.model if self.average is None else self.average
+
+    def begin(self, experiment: Experiment) -> None:
+        """Take up the weights that the experiment starts from, if it names any."""
+        if experiment.training.start_from:
+            start_from(self.model, experiment)
+            if self.average is not None:
+                self.average.load_state_dict(self.model.state_dict())
 
     def step(self, images: Tensor, labels: Tensor | None, step: int) -> dict[str, float]:
         """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""

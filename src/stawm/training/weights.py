@@ -11,9 +11,8 @@ from torch import Tensor
 
 from stawm import __version__
 from stawm.errors import CheckpointError
-from stawm.experiments.build import build
+from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
-from stawm.model.stawm import Stawm
 from stawm.storage import whole_file, write_text
 from stawm.training.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, write_tensors
 
@@ -27,12 +26,12 @@ CONFIG = "config.json"
 class Trained:
     """A trained model in evaluation mode, the experiment it comes from, and what was measured when it was exported."""
 
-    model: Stawm
+    model: Model
     experiment: Experiment
     metrics: dict[str, Any]
 
 
-def export(model: Stawm, experiment: Experiment, folder: Path, metrics: dict[str, Any] | None = None) -> Path:
+def export(model: Model, experiment: Experiment, folder: Path, metrics: dict[str, Any] | None = None) -> Path:
     """Write the weights of `model` and how to build it into `folder`, and return the folder."""
     config = {"format": FORMAT, "stawm": __version__, "experiment": experiment.to_dict(), "metrics": metrics or {}}
     with whole_file(folder / MODEL) as partial:
@@ -41,7 +40,7 @@ def export(model: Stawm, experiment: Experiment, folder: Path, metrics: dict[str
     return folder
 
 
-def load(path_or_name: Path | str) -> Stawm:
+def load(path_or_name: Path | str) -> Model:
     """The trained model of a weights folder, of a run folder, or of the packaged weights of that name."""
     return load_trained(path_or_name).model
 
@@ -97,7 +96,7 @@ def _from_checkpoint(run: Path) -> Trained:
     return Trained(model, checkpoint.experiment, {"epoch": checkpoint.epoch, "step": checkpoint.step})
 
 
-def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Stawm:
+def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:
     """A model of the experiment with these weights, in evaluation mode."""
     with torch.random.fork_rng(devices=[]):
         model = build(experiment.model)

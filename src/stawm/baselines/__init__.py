@@ -1,0 +1,1 @@
+"""Whole models that answer the same tasks without glimpses or memory, to compare with."""

@@ -1,0 +1,229 @@
+"""Self-supervised classification through the one loop: on stored features as the slow way, and what it refuses."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import stawm
+from stawm.data import ImageSet, Splits, batch_of
+from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import build
+from stawm.experiments.experiment import CnnConfig, DrawConfig, Experiment, MemoryConfig
+from stawm.training import fit as fit_module
+from stawm.training.checkpoint import newest_checkpoint
+from stawm.training.evaluate import evaluate
+from stawm.training.fit import fit
+from stawm.training.records import Record, Step
+from stawm.training.self_supervision import stored_features
+from stawm.training.weights import export, load
+from tiny_run import TINY, digits, with_data, with_model, with_training
+
+DRAW = with_model(
+    with_training(with_data(TINY, rotate=0.0), epochs=2, average=0.0, learning_rate=1e-2),
+    classes=0,
+    draw=DrawConfig(latent=3),
+    memory=MemoryConfig(size=16),
+)
+VAE = with_model(DRAW, kind="vae", glimpse=CnnConfig(filters=(4, 8), strides=(2, 2), block="plain4"))
+RATES = MemoryConfig(size=16, learn_rates=True)
+HEADS = ("classify.", "memory.shift")
+
+
+def self_supervised(source: Path | str, drawing: Experiment = DRAW, **training: object) -> Experiment:
+    experiment = replace(with_model(drawing, classes=10, memory=RATES), name="self-taught", after="mnist-draw-6")
+    return with_training(experiment, learns="head", start_from=str(source), **training)
+
+
+@pytest.fixture(scope="module")
+def drawing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights of a drawing model whose codes are as large as long training makes them."""
+    run = tmp_path_factory.mktemp("draw")
+    list(fit(DRAW, run, data=digits()))
+    model = load(run)
+    assert isinstance(model, stawm.Stawm)
+    with torch.no_grad():
+        for layer in (model.what, model.where):
+            layer.weight *= 5
+    return export(model, DRAW, run / "weights")
+
+
+@pytest.fixture(scope="module")
+def vae(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("vae")
+    list(fit(VAE, run, data=digits()))
+    return run
+
+
+def weights_of(run: Path) -> dict[str, Tensor]:
+    newest = newest_checkpoint(run)
+    assert newest is not None
+    return newest.part("model")
+
+
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on pictures stay pictures, and the whole frozen model looks at them in every step."""
+    monkeypatch.setattr(fit_module, "stored_features", lambda readout, pictures, device: pictures)
+
+
+def plain(records: list[Record]) -> list[dict[str, object]]:
+    return [{**record.to_dict(), "timing": None} for record in records]
+
+
+@pytest.mark.parametrize(("kind", "average"), [("drawing", 0.0), ("drawing", 0.9), ("vae", 0.0)])
+def test_stored_features_teach_what_the_slow_way_teaches(
+    kind: str, average: float, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same weights, average and scores; dropout of the query and all, since nothing frozen draws numbers."""
+    source = request.getfixturevalue(kind)
+    experiment = self_supervised(source, DRAW if kind == "drawing" else VAE, average=average)
+    fast = list(fit(experiment, tmp_path / "fast", data=digits()))
+    slow(monkeypatch)
+    slower = list(fit(experiment, tmp_path / "slow", data=digits()))
+    for name, value in weights_of(tmp_path / "fast").items():
+        torch.testing.assert_close(value, weights_of(tmp_path / "slow")[name], rtol=1e-5, atol=1e-5)
+    fast_model, slow_model = load(tmp_path / "fast"), load(tmp_path / "slow")
+    images = batch_of(digits().test, torch.arange(30)).images
+    with torch.no_grad():
+        logits = fast_model(images).classified.logits
+        torch.testing.assert_close(logits, slow_model(images).classified.logits, rtol=1e-5, atol=1e-5)
+    assert logits[:, -1].std(0).mean() > 0.05, "answers differ from image to image"
+    assert fast[-1].train["loss"] == pytest.approx(slower[-1].train["loss"], rel=1e-5)
+    assert fast[-1].held_out["terms"] == pytest.approx(slower[-1].held_out["terms"], rel=1e-5)
+    assert fast[-1].health.keys() == slower[-1].health.keys()
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_what_is_frozen_keeps_every_bit_and_the_rest_moves(drawing: Path, tmp_path: Path, average: float) -> None:
+    [*_, last] = fit(self_supervised(drawing, average=average), tmp_path, data=digits())
+    drew, read = load(drawing).state_dict(), load(tmp_path).state_dict()
+    assert read.keys() - drew.keys() == {name for name in read if name.startswith(HEADS)}
+    assert all(torch.equal(read[name], value) for name, value in drew.items())
+    assert read["memory.shift"].any(), "the rates have learnt"
+    assert last.health["delta"] != pytest.approx(0.2, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["drawing", "vae"])
+def test_the_exported_model_answers_pictures_as_the_run_answered_stored_features(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    experiment = self_supervised(request.getfixturevalue(kind), DRAW if kind == "drawing" else VAE)
+    [*_, last] = fit(experiment, tmp_path, data=digits())
+    found = evaluate(stawm.load(tmp_path), digits().test)
+    assert found["scores"]["error"] == pytest.approx(last.held_out["scores"]["error"])
+    assert found["terms"]["cross_entropy"] == pytest.approx(last.held_out["terms"]["cross_entropy"], rel=1e-5)
+    assert found["error_after_glimpse"] == pytest.approx(last.held_out["error_after_glimpse"])
+    assert "mse" in found["scores"], "a whole model: it still draws"
+
+
+def test_a_resumed_run_ends_as_an_unbroken_one_and_needs_its_source_no_more(drawing: Path, tmp_path: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(step: Step) -> None:
+        if (step.epoch, step.step) == (2, 5):
+            raise Stopped
+
+    source = export(load(drawing), DRAW, tmp_path / "source")
+    experiment = self_supervised(source, average=0.9)
+    unbroken = list(fit(experiment, tmp_path / "one", data=digits()))
+    with pytest.raises(Stopped):
+        list(fit(experiment, tmp_path / "two", data=digits(), on_step=stop))
+    (source / "model.safetensors").unlink()
+    [last] = fit(None, tmp_path / "two", resume=True, data=digits())
+    assert plain([last]) == plain(unbroken[1:])
+    assert all(
+        torch.equal(value, weights_of(tmp_path / "two")[name]) for name, value in weights_of(tmp_path / "one").items()
+    )
+
+
+def test_with_augmentation_pictures_are_looked_at_anew(
+    drawing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("features of varied pictures must not be stored")
+
+    monkeypatch.setattr(fit_module, "stored_features", never)
+    varied = with_data(self_supervised(drawing, epochs=1), rotate=10.0)
+    [record] = fit(varied, tmp_path, data=digits())
+    drew = load(drawing).state_dict()
+    assert all(torch.equal(weights_of(tmp_path)[name], value) for name, value in drew.items())
+    assert record.held_out["count"] == 30
+
+
+def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
+    from stawm.experiments.build import learning_part
+    from stawm.experiments.readout import MemoryReadout
+
+    experiment = self_supervised(drawing)
+    readout = learning_part(build(experiment.model), experiment.training)
+    assert isinstance(readout, MemoryReadout)
+    pictures: ImageSet = digits().test
+    stored = stored_features(readout, pictures, batch_size=7)
+    assert (len(stored), stored.checksum, stored.classes) == (30, pictures.checksum, pictures.classes)
+    one = readout.features(batch_of(pictures, torch.tensor([17])).images)
+    torch.testing.assert_close(stored.features[17], one[0], rtol=1e-5, atol=1e-6)
+    assert stored.labels is not None and pictures.labels is not None
+    assert batch_of(stored, torch.tensor([17])).images.shape == (1, one.shape[1])
+
+
+def test_rates_start_where_the_drawing_model_left_them(tmp_path: Path) -> None:
+    learnt = with_model(DRAW, memory=RATES)
+    source = build(learnt.model)
+    assert isinstance(source, stawm.Stawm)
+    with torch.no_grad():
+        source.memory.shift.copy_(torch.tensor([0.3, -0.2, 0.1]))
+    export(source, learnt, tmp_path / "source")
+    steps = with_training(self_supervised(tmp_path / "source", learnt), epochs=1, learning_rate=0.0)
+    list(fit(steps, tmp_path / "run", data=digits(16, 5)))
+    assert torch.equal(weights_of(tmp_path / "run")["memory.shift"], torch.tensor([0.3, -0.2, 0.1]))
+
+
+def test_a_whole_model_can_go_on_from_weights(drawing: Path, tmp_path: Path) -> None:
+    """Fine-tuning: with nothing frozen and a rate of 0, the first epoch's score is the old model's."""
+    list(fit(with_training(DRAW, epochs=1, learning_rate=0.0, start_from=str(drawing)), tmp_path, data=digits(16, 30)))
+    drew, again = load(drawing), load(tmp_path)
+    assert all(torch.equal(value, dict(again.named_parameters())[name]) for name, value in drew.named_parameters())
+
+
+def few(count: int = 16) -> Splits:
+    return digits(count, 5)
+
+
+def test_without_weights_it_says_what_to_train_first(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        next(fit(self_supervised(""), tmp_path / "run", data=few()))
+    told = str(error.value)
+    assert "train mnist-draw-6 first" in told and "--training.start_from runs/mnist-draw-6-seed0" in told
+    assert "\n" not in told
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("trained", "told"),
+    [
+        (with_model(DRAW, glimpses=3), r"was trained with model\.glimpses = 3, not 2; set --model\.glimpses 3"),
+        (with_model(DRAW, memory=replace(RATES, delta=0.1)), r"model\.memory\.delta = 0\.1, not 0\.2"),
+        (with_model(DRAW, classes=10), "has learnt from labels, .* start from a drawing model such as mnist-draw-6"),
+        (VAE, r"model\.kind = 'vae', not 'stawm'"),
+    ],
+)
+def test_weights_of_a_model_that_does_not_fit_are_refused(tmp_path: Path, trained: Experiment, told: str) -> None:
+    export(build(trained.model), trained, tmp_path / "source")
+    with pytest.raises(UsageError, match=told) as error:
+        next(fit(self_supervised(tmp_path / "source"), tmp_path / "run", data=few()))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_weights_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there are no weights in"):
+        next(fit(self_supervised(tmp_path / "nowhere"), tmp_path / "run", data=few()))
+
+
+def test_a_frozen_model_without_a_classifier_has_nothing_to_learn(drawing: Path, tmp_path: Path) -> None:
+    experiment = with_model(self_supervised(drawing), classes=0)
+    with pytest.raises(UsageError, match=r"learns=head needs a classifier to teach; set model\.classes"):
+        next(fit(experiment, tmp_path / "run", data=few()))
