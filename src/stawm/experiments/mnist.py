@@ -15,12 +15,8 @@ from stawm.experiments.experiment import (
 
 PAPER_STEPS = (50, 100, 150, 190, 195)
 CLIPPED_BY_NORM = "gradients are clipped by norm, not by value: the authors' clipping acted on the first step only"
-STATISTICS_APART = (
-    "running statistics of batch norm are kept for each glimpse: mixed over glimpses they spoil evaluation"
-)
-DIVERGENCE_SCALED = (
-    "the divergence counts β/128 for each image, whatever the batch size: so the authors' figures were made"
-)
+STATISTICS_APART = "running statistics of batch norm are kept for each glimpse: mixed, they spoil evaluation"
+DIVERGENCE_SCALED = "the divergence counts β/128 for each image, at any batch size: so the authors' figures were made"
 
 MNIST_CLASSIFY_8 = Experiment(
     name="mnist-classify-8",
