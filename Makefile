@@ -7,7 +7,7 @@ READY := $(VENV)/ready
 STAWM := $(VENV)/bin/stawm
 
 # About two minutes on two cores.
-DEMO_EPOCHS ?= 16
+DEMO_EPOCHS ?= 24
 DEMO_RUN := demo/run
 
 # Each test process computes on one core, so that two of them do not fight over two.
