@@ -37,6 +37,20 @@ def test_classification_judges_the_terminal_answer() -> None:
     assert Classification(0.1).terms(even, batch)["cross_entropy"].item() == pytest.approx(log(4))
 
 
+def test_anytime_weighs_the_answers_before_the_last() -> None:
+    """By hand: of three answers the first is wrong by 60, the second even over four classes, the last right."""
+    episode = small()(IMAGES)
+    assert episode.classified is not None
+    logits = torch.zeros_like(episode.logits)
+    logits[:, 0, 3], logits[:, -1, 1] = 60.0, 60.0
+    shown = replace(episode, classified=replace(episode.classified, logits=logits))
+    batch = Batch(IMAGES, torch.tensor([1, 1]))
+    terms = Classification(weight=2, anytime=0.5).terms(shown, batch)
+    assert terms["cross_entropy"].item() == pytest.approx(0.0, abs=1e-6)
+    assert terms["anytime_entropy"].item() == pytest.approx(2 * 0.5 * (60 + log(4)) / 2)
+    assert "anytime_entropy" not in Classification().terms(shown, batch)
+
+
 def test_drawing_sums_over_pixels_and_weighs_the_divergence_for_each_image() -> None:
     """By hand: a canvas that is wrong by 0.5 everywhere, with a divergence of ½ for each of 3 × 2 latent numbers."""
     episode = small(classes=0, draw=DrawConfig(latent=2))(IMAGES)

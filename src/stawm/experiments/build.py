@@ -43,7 +43,7 @@ def objective_for(experiment: Experiment) -> Objective:
     model, wanted = experiment.model, experiment.objective
     parts: list[Objective] = []
     if model.classes:
-        parts.append(Classification(experiment.training.label_smoothing, wanted.classify))
+        parts.append(Classification(experiment.training.label_smoothing, wanted.classify, wanted.anytime))
     if model.draw.latent and experiment.training.learns == "all":
         parts.append(Drawing(wanted.beta, wanted.beta_scale, wanted.divergence, wanted.draw))
     return parts[0] if len(parts) == 1 else Together(tuple(parts))

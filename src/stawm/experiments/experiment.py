@@ -155,6 +155,8 @@ class ObjectiveConfig:
 
     classify: float = 1.0
     """Weight of the cross entropy."""
+    anytime: float = 0.0
+    """Weight, within the cross entropy, of the answers before the last one (0: only the last counts, as in the paper)."""
     draw: float = 1.0
     """Weight of squared error and divergence."""
     beta: float = 4.0

@@ -78,16 +78,28 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Classification:
-    """Cross entropy of the terminal answer, times `weight`."""
+    """Cross entropy of the terminal answer, times `weight`.
+
+    `anytime` weighs the mean cross entropy of the answers before it, which the paper does not judge.
+    """
 
     label_smoothing: float = 0.0
     weight: float = 1.0
+    anytime: float = 0.0
 
     def terms(self, answers: Answers, batch: Batch) -> dict[str, Float[Tensor, ""]]:
-        """The cross entropy."""
-        logits, labels = _believed(answers).logits[:, -1], _labels(batch)
-        entropy = F.cross_entropy(logits, labels, label_smoothing=self.label_smoothing)
-        return {"cross_entropy": self.weight * entropy}
+        """The cross entropy, and that of the earlier answers where they count."""
+        logits, labels = _believed(answers).logits, _labels(batch)
+        terms = {"cross_entropy": self.weight * self._entropy(logits[:, -1:], labels)}
+        if self.anytime and logits.shape[1] > 1:
+            terms["anytime_entropy"] = self.weight * self.anytime * self._entropy(logits[:, :-1], labels)
+        return terms
+
+    def _entropy(
+        self, logits: Float[Tensor, "batch glimpse classes"], labels: Int[Tensor, "batch"]
+    ) -> Float[Tensor, ""]:
+        wanted = labels[:, None].expand(logits.shape[:2])
+        return F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), label_smoothing=self.label_smoothing)
 
     def scores(self, answers: Answers, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
         """`error` is 1 where the answer is wrong."""
