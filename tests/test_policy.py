@@ -40,3 +40,11 @@ def test_states_are_values() -> None:
     first, second = policy.emit(start)[1], policy.emit(start)[1]
     torch.testing.assert_close(first, second, rtol=0, atol=0)
     torch.testing.assert_close(start.emission[0], kept, rtol=0, atol=0)
+
+
+def test_scaled_glimpses_start_smaller_and_their_inverse_undoes_it() -> None:
+    policy = Policy(6, 8, dropout=0.0, draws=True, scale=0.5).eval()
+    _, emission, pose = policy.emit(policy.start(torch.rand(3, 6)))
+    assert torch.equal(pose, torch.tensor([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]).expand(3, 2, 3))
+    assert policy.inverse is not None
+    assert torch.equal(policy.inverse(emission), 4 * pose)

@@ -70,7 +70,7 @@ def _stawm(config: ModelConfig) -> Stawm:
     return Stawm(
         context=context,
         glimpse=glimpse,
-        policy=Policy(context.features, hidden, config.dropout, draws=draw is not None),
+        policy=Policy(context.features, hidden, config.dropout, draws=draw is not None, scale=config.glimpse_scale),
         memory=memory,
         classify=classify,
         draw=draw,
@@ -99,6 +99,8 @@ def _check(config: ModelConfig) -> None:
             f"a model of {config.classes} classes and {config.draw.latent} latent numbers answers nothing; "
             "give model.classes to classify, model.draw.latent to draw, or both"
         )
+    if not config.glimpse_scale > 0:
+        raise UsageError(f"model.glimpse_scale is {config.glimpse_scale}; give a share of the image's sides above 0")
     if not 0 <= config.dropout < 1:
         raise UsageError(f"model.dropout is {config.dropout}; give a share from 0 up to, but not including, 1")
 

@@ -81,6 +81,8 @@ class ModelConfig:
     glimpses: int = 8
     glimpse_height: int = 8
     glimpse_width: int = 8
+    glimpse_scale: float = 1.0
+    """The share of each side of the image that glimpses cover before training: 1 is the whole image, as in the paper."""
     hidden: int | None = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()

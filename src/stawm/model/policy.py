@@ -21,17 +21,17 @@ class PolicyState:
 
 
 class Emitter(nn.Module):
-    """A pose from the output of the emission RNN; it starts at the identity, as spatial transformers do."""
+    """A pose from the output of the emission RNN; it starts at the identity, as spatial transformers do, or scaled."""
 
-    def __init__(self, hidden: int, dropout: float) -> None:
-        """Two linear layers, the first `hidden`/2 wide."""
+    def __init__(self, hidden: int, dropout: float, scale: float = 1.0) -> None:
+        """Two linear layers, the first `hidden`/2 wide; poses start at the identity times `scale`."""
         super().__init__()
         self.narrow = nn.Linear(hidden, hidden // 2)
         self.dropout = nn.Dropout(dropout)
         self.pose = nn.Linear(hidden // 2, 6)
         nn.init.zeros_(self.pose.weight)
         with torch.no_grad():
-            self.pose.bias.copy_(identity_pose().flatten())
+            self.pose.bias.copy_(scale * identity_pose().flatten())
 
     def forward(self, emission: Float[Tensor, "batch hidden"]) -> Float[Tensor, "batch 2 3"]:
         """The pose A of the next glimpse."""
@@ -41,15 +41,18 @@ class Emitter(nn.Module):
 class Policy(nn.Module):
     """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
 
-    def __init__(self, features: int, hidden: int, dropout: float, *, draws: bool = False) -> None:
-        """A policy for `features` context features; one that draws has a second emitter, for inverse poses."""
+    def __init__(self, features: int, hidden: int, dropout: float, *, draws: bool = False, scale: float = 1.0) -> None:
+        """A policy for `features` context features whose glimpses start by covering `scale` of each side of the image.
+
+        One that draws has a second emitter, for inverse poses.
+        """
         super().__init__()
         self.first = nn.Linear(features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.emission = nn.LSTMCell(hidden, hidden)
         self.aggregator = nn.LSTMCell(hidden, hidden)
-        self.emitter = Emitter(hidden, dropout)
-        self.inverse = Emitter(hidden, dropout) if draws else None
+        self.emitter = Emitter(hidden, dropout, scale)
+        self.inverse = Emitter(hidden, dropout, 1 / scale) if draws else None
 
     def start(self, context: Float[Tensor, "batch features"]) -> PolicyState:
         """The state before the first glimpse: the context is first input and first hidden state of the emission RNN."""
