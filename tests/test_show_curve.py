@@ -3,7 +3,8 @@ import pytest
 from PIL import Image
 
 from stawm.errors import UsageError
-from stawm.show.curve import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, learning_curve
+from stawm.show.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from stawm.show.curve import learning_curve
 from stawm.show.sheet import LINES, Colour
 
 

@@ -1,5 +1,6 @@
 """Exported weights give the same answers when loaded, and say in one line why when they cannot be."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import torch
 import stawm
 from stawm.errors import CheckpointError, StorageError
 from stawm.experiments.build import build
-from stawm.training.checkpoint import list_checkpoints, load_checkpoint
+from stawm.training.checkpoint import list_checkpoints, load_checkpoint, read_tensors
 from stawm.training.fit import fit
-from stawm.training.weights import export, load, load_trained
-from tiny_run import TINY, digits, with_model, with_training
+from stawm.training.weights import export, fingerprint, load, load_trained, packaged, sha256_of
+from tiny_run import TINY, digits, with_data, with_model, with_training
 
 
 @pytest.fixture
@@ -64,15 +65,97 @@ def test_a_run_gives_its_exported_weights_or_the_average_of_its_newest_checkpoin
     assert trained.metrics["scores"] == last.held_out["scores"]
 
 
-def test_a_name_is_looked_up_in_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("stawm.training.weights.files", lambda _: folder.parent)
-    (folder.parent / "weights").mkdir()
+@pytest.fixture
+def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package (in a clone) whose weights are `mine`, with their manifest."""
+    package = folder.parent / "clone" / "src" / "stawm"
+    (package / "weights").mkdir(parents=True)
+    folder.rename(package / "weights" / "mine")
+    write_manifest(package / "weights", "mine")
+    monkeypatch.setattr("stawm.training.weights.files", lambda _: package)
+    return package
+
+
+def write_manifest(home: Path, name: str) -> None:
+    known = {file: {"sha256": sha256_of(home / name / file)} for file in ("model.safetensors", "config.json")}
+    (home / "manifest.json").write_text(json.dumps({name: {"files": known}}))
+
+
+def test_a_name_is_looked_up_in_the_package(package: Path):
+    assert packaged() == ("mine",)
+    assert isinstance(load("mine"), stawm.Stawm)
+    with pytest.raises(CheckpointError, match="no weights of that name; those that come with the package: mine"):
+        load("yours")
+    (package / "weights" / "manifest.json").unlink()
+    assert packaged() == ()
     with pytest.raises(CheckpointError, match="no folder 'mine' here and no weights of that name; no weights come"):
         load("mine")
-    folder.rename(folder.parent / "weights" / "mine")
+
+
+def test_a_name_is_looked_up_in_the_clone_too(package: Path):
+    (package / "weights").rename(package.parent.parent / "weights")
+    assert packaged() == ()
     assert isinstance(load("mine"), stawm.Stawm)
-    with pytest.raises(CheckpointError, match="come with the package: mine"):
-        load("yours")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_files_that_the_manifest_does_not_tell_of_are_refused(package: Path, file: str, by_name: bool):
+    path = package / "weights" / "mine" / file
+    content = path.read_bytes()
+    # Still a whole file that could be loaded.
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if file == "model.safetensors" else content + b" ")
+    with pytest.raises(CheckpointError, match=rf"{file} is not the file that manifest.json tells of .*again") as error:
+        load("mine" if by_name else path.parent)
+    assert one_line(error)
+    path.unlink()
+    with pytest.raises(CheckpointError, match=rf"there is no .*{file}, of which manifest.json tells"):
+        load("mine")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"mine": 3}'])
+def test_a_broken_manifest(package: Path, text: str):
+    (package / "weights" / "manifest.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"manifest.json cannot be read") as error:
+        load("mine")
+    assert one_line(error)
+
+
+def test_half_precision_is_for_matrices_only_and_comes_back_as_single(tmp_path: Path):
+    model = build(TINY.model).eval()
+    with torch.no_grad():
+        for name, values in model.named_buffers():
+            if "running_var" in name:
+                values.fill_(1e6)  # more than float16 can hold
+    export(model, TINY, tmp_path / "half", half=True)
+    export(model, TINY, tmp_path / "full")
+    half, full = (read_tensors(tmp_path / form / "model.safetensors", "")[0] for form in ("half", "full"))
+    large = {name for name, weight in model.named_parameters() if weight.dim() > 1}
+    assert {name for name, value in half.items() if value.dtype == torch.float16} == large
+    assert all(torch.equal(half[name], full[name]) for name in full.keys() - large)
+    loaded = load(tmp_path / "half")
+    assert {weight.dtype for weight in loaded.parameters()} == {torch.float32}
+    images = torch.rand(3, 1, 28, 28)
+    torch.testing.assert_close(loaded(images).logits, model(images).logits, atol=1e-3, rtol=1e-2)
+    assert not torch.equal(loaded(images).logits, model(images).logits)
+
+
+def test_the_fingerprint_is_the_sha256_of_the_exported_file(tmp_path: Path):
+    model = build(TINY.model)
+    export(model, TINY, tmp_path)
+    assert fingerprint(model) == hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_classes_have_the_names_of_their_data_set(tmp_path: Path):
+    assert load_trained(export(build(TINY.model), TINY, tmp_path / "a")).classes == tuple("0123456789")
+    clothes = with_data(name="fashion-mnist")
+    assert load_trained(export(build(TINY.model), clothes, tmp_path / "b")).classes[1] == "trouser"
+    own = with_model(with_data(name="folder:pets"), classes=2)
+    assert load_trained(export(build(own.model), own, tmp_path / "c", classes=("cat", "dog"))).classes == ("cat", "dog")
+    config = json.loads((tmp_path / "c" / "config.json").read_text())
+    del config["classes"]
+    (tmp_path / "c" / "config.json").write_text(json.dumps(config))
+    assert load_trained(tmp_path / "c").classes == ("0", "1"), "weights of an earlier version"
 
 
 def one_line(error: pytest.ExceptionInfo[CheckpointError]) -> bool:

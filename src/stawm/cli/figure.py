@@ -1,7 +1,7 @@
 """`stawm figure`."""
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ Draw a picture of a run, on some of its test pictures:
   misclassified    what the model drew and predicted, over what it was shown and what that is
   traversal        the drawing, redrawn as each latent number of one glimpse is changed
   curve            how one or several runs learnt
+  anytime          the error after each glimpse, of runs or of entries of the ledger (results/NAME.json)
 A file that ends in .gif or .webp makes looked and stages a film with one frame for each glimpse."""
 
 EXAMPLES = """\
@@ -37,7 +38,8 @@ EXAMPLES = """\
   stawm figure stages runs/mnist-5k-draw-seed0 --out stages.gif
   stawm figure reconstructions runs/cifar10-draw-16-seed0 runs/cifar10-vae-seed0 --pictures 10
   stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
-  stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png"""
+  stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png
+  stawm figure anytime results/*.json --out anytime.png"""
 
 FILM = (".gif", ".webp")
 FRAME_MS, LAST_MS = 600, 1800
@@ -55,7 +57,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--data", metavar="NAME", help="pictures of this data set (the one of the experiment)")
     parser.takes_data_dir()
     given = parser.parse_args(arguments)
-    out = given.out or Path(given.runs[0]) / f"{given.kind}.png"
+    first = Path(given.runs[0])
+    out = given.out or (first.parent if first.suffix == ".json" else first) / f"{given.kind}.png"
     _check_suffix(out)
     draw, most = KINDS[given.kind]
     if most is not None and len(given.runs) > most:
@@ -224,6 +227,28 @@ def _curve(given: Namespace, film: bool) -> list[Image.Image]:
     return [learning_curve(records)]
 
 
+def _anytime(given: Namespace, film: bool) -> list[Image.Image]:
+    from stawm.experiments.ledger import read_entry
+    from stawm.show.anytime import error_after_each
+
+    names = [Path(run).resolve().name.removesuffix(".json") for run in given.runs]
+    errors: dict[str, Sequence[float]] = {}
+    for run, name in zip(given.runs, names, strict=True):
+        told = name if names.count(name) == 1 else run
+        recorded = read_entry(Path(run)).measured.error_after_glimpse if run.endswith(".json") else None
+        errors[told] = _errors(run, given) if recorded is None else recorded
+    return [error_after_each(errors)]
+
+
+def _errors(run: str, given: Namespace) -> list[float]:
+    """The error of a trained model after each glimpse, on all test pictures."""
+    from stawm.cli.trained import open_trained
+    from stawm.training.evaluate import evaluate
+
+    trained, pictures = open_trained(run, given.data, given.data_dir, "cpu")
+    return evaluate(trained.model, pictures, config=trained.experiment.model)["error_after_glimpse"]
+
+
 KINDS: dict[str, tuple[Callable[[Namespace, bool], list[Image.Image]], int | None]] = {
     "looked": (_looked, 1),
     "stages": (_stages, 1),
@@ -232,6 +257,7 @@ KINDS: dict[str, tuple[Callable[[Namespace, bool], list[Image.Image]], int | Non
     "misclassified": (_misclassified, 1),
     "traversal": (_traversal, 1),
     "curve": (_curve, None),
+    "anytime": (_anytime, None),
 }
 """Each figure, and the number of runs that it takes at most."""
 

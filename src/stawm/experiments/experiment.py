@@ -82,7 +82,7 @@ class ModelConfig:
     glimpse_height: int = 8
     glimpse_width: int = 8
     glimpse_scale: float = 1.0
-    """The share of each side of the image that glimpses cover before training: 1 is the whole image, as in the paper."""
+    """The share of each side of the image that glimpses cover before training: 1, the whole, in the paper."""
     hidden: int | None = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()
@@ -158,7 +158,7 @@ class ObjectiveConfig:
     classify: float = 1.0
     """Weight of the cross entropy."""
     anytime: float = 0.0
-    """Weight, within the cross entropy, of the answers before the last one (0: only the last counts, as in the paper)."""
+    """Weight, within it, of the answers before the last one (0: only the last counts, as in the paper)."""
     draw: float = 1.0
     """Weight of squared error and divergence."""
     beta: float = 4.0

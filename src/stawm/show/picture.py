@@ -17,14 +17,18 @@ def picture_of(image: Float[Tensor, "channel height width"]) -> Image.Image:
     return Image.fromarray(levels.permute(1, 2, 0).contiguous().numpy(), "RGB")
 
 
-def outline_of(pose: Float[Tensor, "2 3"], height: int, width: int) -> list[Point]:
-    """The corners of a glimpse in pixels of its image: top left, top right, bottom right, bottom left.
+def corners_of(poses: Float[Tensor, "*poses 2 3"], height: int, width: int) -> Float[Tensor, "*poses 4 2"]:
+    """The corners of glimpses in pixels (across, down) of their image: top left, top right, bottom right, bottom left.
 
     Pixel (0, 0) covers [0, 1]²; with aligned corners, -1 is the centre of the first pixel and 1 that of the last.
     """
-    corners = torch.tensor([[-1.0, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]])
-    places = corners @ pose.detach().float().cpu().T
-    return [((x + 1) / 2 * (width - 1) + 0.5, (y + 1) / 2 * (height - 1) + 0.5) for x, y in places.tolist()]
+    corners = poses.new_tensor([[-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]])
+    return (corners @ poses.mT + 1) / 2 * poses.new_tensor([width - 1, height - 1]) + 0.5
+
+
+def outline_of(pose: Float[Tensor, "2 3"], height: int, width: int) -> list[Point]:
+    """The corners of a glimpse in pixels of its image: top left, top right, bottom right, bottom left."""
+    return [(x, y) for x, y in corners_of(pose.detach().float().cpu(), height, width).tolist()]
 
 
 def pasted_outline_of(inverse_pose: Float[Tensor, "2 3"], height: int, width: int) -> list[Point] | None:

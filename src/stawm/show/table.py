@@ -126,14 +126,15 @@ def _cells(row: Row, note: int) -> tuple[str, ...]:
         f"{row.experiment} [{note}]" if note else row.experiment,
         row.paper.partition(";")[0] or "not in it",
         row.reach or "no number",
-        ", ".join(_told(name, score) for name, score in row.scores.items()) or "nothing yet",
+        ", ".join(told_score(name, score) for name, score in row.scores.items()) or "nothing yet",
         row.split or "none yet",
         counted,
         f"{row.epochs} of {row.epochs_asked}" + ("" if row.finished else ", unfinished"),
     )
 
 
-def _told(name: str, score: Score) -> str:
+def told_score(name: str, score: Score) -> str:
+    """A score as people read it: an error in per cent, with its deviation if it has one."""
     factor, mean, deviation = SCORES[name]
     spread = "" if score.deviation is None else f" ± {deviation.format(factor * score.deviation)}"
     return f"{mean.format(factor * score.mean)}{spread} {name}"

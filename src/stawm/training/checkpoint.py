@@ -133,7 +133,12 @@ def sweep(run: Path) -> None:
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, header: dict[str, str]) -> None:
     """Write tensors and a header of strings to a safetensors file; a failing disk is an `OSError`."""
-    path.write_bytes(save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, metadata=header))
+    path.write_bytes(tensor_bytes(tensors, header))
+
+
+def tensor_bytes(tensors: dict[str, Tensor], header: dict[str, str]) -> bytes:
+    """A safetensors file, as bytes."""
+    return save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, metadata=header)
 
 
 def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -23,6 +23,7 @@ from stawm.training.progress import Progress, levelled
 from stawm.training.records import Journal, OnStep, Record, Step
 from stawm.training.schedule import learning_rate
 from stawm.training.self_supervision import check_start, stored_features
+from stawm.training.sessions import note_session
 from stawm.training.trainer import Trainer
 from stawm.training.weights import WEIGHTS, export
 
@@ -68,7 +69,7 @@ class _Fit:
         if data is None:
             size = (model.image.channels, model.image.height, model.image.width)
             data = load_data(self.experiment.data.name, data_dir=data_dir, image=size)
-        train, held_out, self.split = _splits(data, self.experiment.data)
+        train, held_out, self.split = splits_of(data, self.experiment.data)
         check_fits(train, model)
         check_fits(held_out, model)
         self.train: ImageSet | FeatureSet = train
@@ -88,6 +89,7 @@ class _Fit:
         engine.barrier()
         if engine.is_global_zero:
             checkpoints.sweep(run) if resume else checkpoints.begin(run, self.experiment)
+            note_session(run, self.progress.step, engine.world_size)
         engine.barrier()
 
     def epochs(self, on_step: OnStep | None) -> Iterator[Record]:
@@ -161,7 +163,13 @@ class _Fit:
         self.progress.sums = levelled(self.engine, self.progress.sums)
         progress, trainer = self.progress, self.trainer
         terms, health = progress.means(TERM), progress.means(HEALTH)
+        started = time.perf_counter()
         found = evaluate(trainer.judged, self.held_out, trainer.objective, engine=self.engine)
+        timing = {
+            "seconds": progress.seconds,
+            "evaluation_seconds": time.perf_counter() - started,
+            "images_per_second": self.steps * self.batch / progress.seconds,
+        }
         return Record(
             epoch=progress.epoch + 1,
             step=progress.step,
@@ -170,7 +178,7 @@ class _Fit:
             held_out={"split": self.split} | found,
             health=health,
             warnings=warnings(health),
-            timing={"seconds": progress.seconds, "images_per_second": self.steps * self.batch / progress.seconds},
+            timing=timing,
         )
 
     def _save(self) -> None:
@@ -207,7 +215,8 @@ class _Fit:
         """Write the weights, with what the last epoch's evaluation found."""
         entry = journal.entries[-1]
         found = {name: value for name, value in entry["held_out"].items() if name != "health"}
-        export(self.trainer.exported, self.experiment, self.run / WEIGHTS, {"epoch": entry["epoch"]} | found)
+        metrics = {"epoch": entry["epoch"]} | found
+        export(self.trainer.exported, self.experiment, self.run / WEIGHTS, metrics, classes=self.train.classes)
 
 
 def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experiment:
@@ -224,7 +233,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
     return wanted
 
 
-def _splits(data: Splits, config: DataConfig) -> tuple[ImageSet, ImageSet, str]:
+def splits_of(data: Splits, config: DataConfig) -> tuple[ImageSet, ImageSet, str]:
     """The images to learn from, those to measure on, and the name of the latter split."""
     if config.hold_out == 0:
         return data.train, data.test, "test"

@@ -52,6 +52,7 @@ class Record:
     health: dict[str, float]
     warnings: list[str]
     timing: dict[str, float]
+    """`seconds` of the training steps, `evaluation_seconds`, and `images_per_second` of the training steps."""
 
     @property
     def error(self) -> float | None:

@@ -1,5 +1,9 @@
-"""Trained weights as a folder of `model.safetensors` and `config.json`: the names that huggingface_hub uses."""
+"""Trained weights as a folder of `model.safetensors` and `config.json`: the names that huggingface_hub uses.
 
+A *home* is a folder of such folders with a manifest, which holds the SHA-256 of every file; one is in the package.
+"""
+
+import hashlib
 import json
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,16 +14,20 @@ import torch
 from torch import Tensor
 
 from stawm import __version__
+from stawm.data.catalogue import DIGITS, PUBLISHED
 from stawm.errors import CheckpointError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.storage import whole_file, write_text
-from stawm.training.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, write_tensors
+from stawm.training.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
 
 FORMAT = 1
 WEIGHTS = "weights"
 MODEL = "model.safetensors"
 CONFIG = "config.json"
+MANIFEST = "manifest.json"
+HEADER = {"format": "pt"}
+CURE = "export or download the weights again"
 
 
 @dataclass(frozen=True)
@@ -29,19 +37,61 @@ class Trained:
     model: Model
     experiment: Experiment
     metrics: dict[str, Any]
+    classes: tuple[str, ...] = ()
+    """The names of the classes; none where the model does not classify."""
 
 
-def export(model: Model, experiment: Experiment, folder: Path, metrics: dict[str, Any] | None = None) -> Path:
-    """Write the weights of `model` and how to build it into `folder`, and return the folder."""
-    config = {"format": FORMAT, "stawm": __version__, "experiment": experiment.to_dict(), "metrics": metrics or {}}
+def export(
+    model: Model,
+    experiment: Experiment,
+    folder: Path,
+    metrics: dict[str, Any] | None = None,
+    *,
+    classes: tuple[str, ...] | None = None,
+    half: bool = False,
+) -> Path:
+    """Write the weights of `model` and how to build it into `folder`, and return the folder.
+
+    `classes` are the names of its classes (those of its data set, or numbers, if not given). With `half`, matrices are
+    written as float16 (`halved`), and loaded as float32 again.
+    """
+    named = class_names(experiment) if classes is None else classes if experiment.model.classes else ()
+    config = {
+        "format": FORMAT,
+        "stawm": __version__,
+        "classes": list(named),
+        "experiment": experiment.to_dict(),
+        "metrics": metrics or {},
+    }
     with whole_file(folder / MODEL) as partial:
-        write_tensors(model.state_dict(), partial, {"format": "pt"})
+        write_tensors(halved(model) if half else model.state_dict(), partial, HEADER)
     write_text(folder / CONFIG, json.dumps(config, indent=2) + "\n")
     return folder
 
 
+def halved(model: Model) -> dict[str, Tensor]:
+    """The state of `model` with float16 in place of the float32 of matrices and filters, which are nearly all of it.
+
+    Biases, the memory's rates and the running statistics of batch norm stay exact: a variance can exceed float16.
+    """
+    large = {name for name, weight in model.named_parameters() if weight.dim() > 1 and weight.dtype == torch.float32}
+    return {name: value.half() if name in large else value for name, value in model.state_dict().items()}
+
+
+def fingerprint(model: Model) -> str:
+    """The SHA-256 of the `model.safetensors` that `export` writes for this model in full precision."""
+    return hashlib.sha256(tensor_bytes(model.state_dict(), HEADER)).hexdigest()
+
+
+def class_names(experiment: Experiment) -> tuple[str, ...]:
+    """The names of the classes that the model of `experiment` tells apart: those of its data set, else numbers."""
+    data, count = experiment.data.name, experiment.model.classes
+    known = PUBLISHED[data].classes if data in PUBLISHED else DIGITS
+    return known if len(known) == count else tuple(map(str, range(count)))
+
+
 def load(path_or_name: Path | str) -> Model:
-    """The trained model of a weights folder, of a run folder, or of the packaged weights of that name."""
+    """The trained model of a weights folder, of a run folder, or of the weights of that name in package or clone."""
     return load_trained(path_or_name).model
 
 
@@ -49,7 +99,7 @@ def load_trained(path_or_name: Path | str) -> Trained:
     """Like `load`, with experiment and metrics; a run without exported weights gives those of its newest checkpoint."""
     path = Path(path_or_name)
     if not path.exists() and path.name == str(path_or_name):
-        path = _packaged(str(path_or_name))
+        path = _named(str(path_or_name))
     if (path / CONFIG).exists() or (path / MODEL).exists():
         return _from_folder(path)
     if (path / WEIGHTS / CONFIG).exists():
@@ -61,30 +111,78 @@ def load_trained(path_or_name: Path | str) -> Trained:
     )
 
 
-def _packaged(name: str) -> Path:
-    """The folder of the weights that come with the package under this name."""
-    home = Path(str(files("stawm") / WEIGHTS))
-    known = sorted(folder.name for folder in home.glob("*") if folder.is_dir()) if home.is_dir() else []
-    if name in known:
-        return home / name
+def packaged() -> tuple[str, ...]:
+    """The names of the weights that come with the package."""
+    return tuple(sorted(read_manifest(package_home())))
+
+
+def package_home() -> Path:
+    """Where the weights lie that come with the package."""
+    return Path(str(files("stawm") / WEIGHTS))
+
+
+def clone_home() -> Path:
+    """Where a clone of the repository has weights that are too many for the package; not there in an installed one."""
+    return Path(str(files("stawm"))).parent.parent / WEIGHTS
+
+
+def read_manifest(home: Path) -> dict[str, dict[str, Any]]:
+    """What the manifest of a home says: under each name its `files` with SHA-256 and size, and where they come from."""
+    path = home / MANIFEST
+    if not path.is_file():
+        return {}
+    try:
+        return {str(name): dict(entry) for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError) as failure:
+        raise CheckpointError(f"{path} cannot be read ({failure}); install or clone stawm again") from failure
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _named(name: str) -> Path:
+    """The folder of the weights of this name, in the package or in the clone that it runs from."""
+    known = packaged()
+    for home in (package_home(), clone_home()):
+        if name in read_manifest(home):
+            return home / name
     listed = f"those that come with the package: {', '.join(known)}" if known else "no weights come with this package"
     raise CheckpointError(f"there is no folder {name!r} here and no weights of that name; {listed}")
 
 
+def _check_files(folder: Path) -> None:
+    """Refuse files that are not those which the manifest beside `folder` tells of; without one, all are taken."""
+    for name, known in read_manifest(folder.parent).get(folder.name, {"files": {}})["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise CheckpointError(
+                f"there is no {path}, of which {MANIFEST} tells; install or download the weights again"
+            )
+        if sha256_of(path) != known["sha256"]:
+            raise CheckpointError(
+                f"{path} is not the file that {MANIFEST} tells of (its SHA-256 differs); "
+                "install or download the weights again"
+            )
+
+
 def _from_folder(folder: Path) -> Trained:
-    cure = "export or download the weights again"
+    _check_files(folder)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         found = config["format"]
         experiment, metrics = Experiment.from_dict(config["experiment"]), config["metrics"]
+        classes = tuple(map(str, config["classes"])) if "classes" in config else class_names(experiment)
     except (OSError, ValueError, KeyError, TypeError) as failure:
-        raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {cure}") from failure
+        raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {CURE}") from failure
     if found != FORMAT:
         raise CheckpointError(
             f"{folder / CONFIG} has format {found}, this stawm reads {FORMAT}; use the stawm that wrote it"
         )
-    tensors, _ = read_tensors(folder / MODEL, cure)
-    return Trained(_filled(experiment, tensors, folder / MODEL, cure), experiment, metrics)
+    tensors, _ = read_tensors(folder / MODEL, CURE)
+    return Trained(_filled(experiment, tensors, folder / MODEL, CURE), experiment, metrics, classes)
 
 
 def _from_checkpoint(run: Path) -> Trained:
@@ -93,7 +191,8 @@ def _from_checkpoint(run: Path) -> Trained:
         raise CheckpointError(f"the run in {run} has no checkpoint yet; train it further (--resume)")
     tensors = checkpoint.part("average") or checkpoint.part("model")
     model = _filled(checkpoint.experiment, tensors, run, "start a new run")
-    return Trained(model, checkpoint.experiment, {"epoch": checkpoint.epoch, "step": checkpoint.step})
+    metrics = {"epoch": checkpoint.epoch, "step": checkpoint.step}
+    return Trained(model, checkpoint.experiment, metrics, class_names(checkpoint.experiment))
 
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:

@@ -1,0 +1,91 @@
+"""Controls that cost no training: does the answer come from the memory, or past it through the query?"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from stawm.data.image_set import ImageSet, batch_of
+from stawm.errors import DataError, UsageError
+from stawm.experiments.build import Model
+from stawm.experiments.ledger import Control
+from stawm.model.stawm import Stawm
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a model wrote and asked over a whole set of pictures."""
+
+    codes: Float[Tensor, "count glimpse memory"]
+    queries: Float[Tensor, "count memory"]
+    labels: Int[Tensor, "count"]
+
+
+@torch.no_grad()
+def controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: int = 0) -> tuple[Control, ...]:
+    """The error of a classifier as it is, with memories exchanged, with one query for all pictures, and with both.
+
+    Exchanged: each picture's query is put to the memory of another picture (one round through all of them, in an order
+    drawn from `seed`). One query: the mean over all pictures. The codes and queries are kept in main memory.
+    """
+    if not isinstance(model, Stawm) or model.classify is None:
+        raise UsageError("controls exchange the memories of a model that classifies from its memory; give such a model")
+    trained = model.training
+    model.eval()
+    looked = _look(model, pictures, batch_size)
+    others = another(len(pictures), seed)
+    mean = looked.queries.mean(0, keepdim=True).expand_as(looked.queries)
+    found = []
+    for memory, query in product(("own", "another's"), ("own", "mean")):
+        owner = torch.arange(len(pictures)) if memory == "own" else others
+        queries = looked.queries if query == "own" else mean
+        answers = _answers(model, looked.codes[owner], queries, batch_size)
+        wrong = (answers != looked.labels[:, None]).double().mean(0)
+        followed = (answers[:, -1] == looked.labels[owner]).double().mean()
+        found.append(Control(memory, query, tuple(wrong.tolist()), float(followed)))
+    model.train(trained)
+    return tuple(found)
+
+
+def another(count: int, seed: int) -> Int[Tensor, "count"]:
+    """For each of `count` pictures another one, never itself: its neighbour in a circle of random order."""
+    if count < 2:
+        raise DataError(f"memories are exchanged between pictures, and there is {count or 'none'}; give at least two")
+    circle = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    others = torch.empty_like(circle)
+    others[circle] = circle.roll(1)
+    return others
+
+
+def _look(model: Stawm, pictures: ImageSet, batch_size: int) -> Looked:
+    """The codes that the model writes for each picture, and the query that it makes of the picture's context."""
+    if pictures.labels is None:
+        raise DataError(f"{pictures.name} has no labels, and errors need them; sort the images into class folders")
+    assert model.classify is not None
+    device = next(model.parameters()).device
+    codes, queries = [], []
+    for indices in torch.arange(len(pictures)).split(batch_size):
+        gaze = model.start(batch_of(pictures, indices, device).images)
+        queries.append(model.classify.query(gaze.context).cpu())
+        for _ in range(model.glimpses):
+            gaze = model.look(gaze)
+        codes.append(torch.stack([glance.code for glance in gaze.glances], 1).cpu())
+    return Looked(torch.cat(codes), torch.cat(queries), pictures.labels)
+
+
+def _answers(
+    model: Stawm,
+    codes: Float[Tensor, "count glimpse memory"],
+    queries: Float[Tensor, "count memory"],
+    batch_size: int,
+) -> Int[Tensor, "count glimpse"]:
+    """The class that each query brings out of a memory of these codes, after each of them."""
+    assert model.classify is not None
+    device = next(model.parameters()).device
+    answers = []
+    for written, asked in zip(codes.split(batch_size), queries.split(batch_size), strict=True):
+        recalls = model.memory(written.to(device), asked.to(device)).recalls
+        answers.append(model.classify(recalls).argmax(-1).cpu())
+    return torch.cat(answers)

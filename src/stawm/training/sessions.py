@@ -1,0 +1,89 @@
+"""Where and with which code a run was trained: one line for each stretch of it, written when it begins or goes on."""
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+import stawm
+from stawm.errors import CheckpointError
+from stawm.experiments.experiment import record_from_dict
+from stawm.experiments.ledger import Machine
+from stawm.storage import write_text
+
+SESSIONS = "sessions.jsonl"
+PATIENCE = 10.0
+"""Seconds that git gets to answer."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One stretch of a run: the step it began at, the code, and the machine."""
+
+    step: int
+    stawm: str
+    commit: str | None
+    """Of the clone that the code is from, with `-dirty` if it was changed since; none if it is not from a clone."""
+    machine: Machine
+
+
+def note_session(run: Path, step: int, processes: int) -> None:
+    """Write down that the run in this folder goes on from `step`, in this process."""
+    session = Session(step, stawm.__version__, commit(), this_machine(processes))
+    lines = [json.dumps(asdict(known)) for known in (*read_sessions(run), session)]
+    write_text(run / SESSIONS, "\n".join(lines) + "\n")
+
+
+def read_sessions(run: Path) -> list[Session]:
+    """The sessions of a run, oldest first; none for a run of an earlier version."""
+    path = run / SESSIONS
+    if not path.exists():
+        return []
+    try:
+        return [record_from_dict(Session, json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as failure:
+        raise CheckpointError(f"{path} is not whole: {failure}; delete it") from failure
+
+
+def this_machine(processes: int = 1) -> Machine:
+    """What this process computes on."""
+    return Machine(
+        cpu=_cpu(),
+        cores=os.cpu_count() or 1,
+        threads=torch.get_num_threads(),
+        processes=processes,
+        torch=str(torch.__version__),
+        python=platform.python_version(),
+    )
+
+
+def commit(package: Path = Path(stawm.__file__).parent) -> str | None:
+    """The commit of the clone that `package` lies in, with `-dirty` if it was changed; none if it is in no clone."""
+    # A package that git does not track may still lie inside a repository of its user's, which is not asked about.
+    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return None
+    head = _git(package, "rev-parse", "HEAD")
+    changed = _git(package, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    return f"{head}-dirty" if head and changed else head
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()

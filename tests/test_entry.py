@@ -1,0 +1,177 @@
+"""Runs are entered in the ledger with what they were and reached; a trial never touches the test set."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stawm.cli import main
+from stawm.cli.overrides import override
+from stawm.data import Splits, load_data
+from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.experiment import Experiment
+from stawm.experiments.ledger import read_entry
+from stawm.experiments.presets import preset
+from stawm.training.controls import controls
+from stawm.training.entry import Told, entry_of
+from stawm.training.evaluate import evaluate
+from stawm.training.fit import fit
+from stawm.training.sessions import SESSIONS, this_machine
+from stawm.training.weights import load, sha256_of
+from tiny_command import TINY_MODEL
+from tiny_run import some
+
+FEW = ["--training.batch-size", "20", "--training.epochs", "2", "--data.rotate", "0", "--data.shift", "0"]
+
+
+def few() -> Splits:
+    splits = load_data("mnist-5k")
+    return Splits(some(splits.train, 60), some(splits.test, 40))
+
+
+@pytest.fixture(autouse=True)
+def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stawm.training.entry.load_data", lambda *_, **__: few())
+
+
+def trained(folder: Path, *more: str, epochs: int = 2) -> Experiment:
+    experiment = override(preset("mnist-5k-classify"), [*TINY_MODEL, *FEW, *more])
+    records = fit(experiment, folder, data=few())
+    for _ in range(epochs):
+        next(records)
+    records.close()
+    return experiment
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "plain"
+    trained(folder, "--seed", "4")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def holding_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "holding-out"
+    trained(folder, "--data.hold-out", "20")
+    return folder
+
+
+def test_a_result_is_measured_on_the_whole_test_set(plain: Path):
+    told = Told("mine", chosen_by="the paper", note="quick")
+    found = entry_of(plain, told, with_controls=True)
+    model, test = load(plain), few().test
+    measured = evaluate(model, test)
+    assert (found.measured.split, found.measured.count) == ("test", 40)
+    assert found.measured.scores == measured["scores"]
+    assert list(found.measured.error_after_glimpse) == measured["error_after_glimpse"]
+    assert found.controls == controls(model, test)
+    assert (found.name, found.kind, found.preset, found.seed, found.note) == (
+        *("mine", "result", "mnist-5k-classify", 4, "quick"),
+    )
+    assert found.weights == sha256_of(plain / "weights" / "model.safetensors")
+    assert found.data.train == few().train.checksum
+    assert found.data.test == few().test.checksum
+    assert (found.epochs, found.paper_epochs, found.validation) == (2, None, None)
+    assert found.machine == this_machine()
+    assert found.overrides["training.epochs"].preset == 40
+    assert found.overrides["training.epochs"].run == 2
+    assert "seed" not in found.overrides
+
+
+def test_the_time_is_that_of_training_and_of_evaluation(plain: Path):
+    lines = [json.loads(line)["timing"] for line in (plain / "metrics.jsonl").read_text().splitlines()]
+    spent = sum(line["seconds"] + line["evaluation_seconds"] for line in lines)
+    assert spent > sum(line["seconds"] for line in lines) > 0
+    assert entry_of(plain, Told("mine", chosen_by="the paper")).seconds == pytest.approx(spent, abs=0.051)
+
+
+def test_a_trial_keeps_its_validation_and_never_sees_the_test_set(holding_out: Path, monkeypatch: pytest.MonkeyPatch):
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr("stawm.training.entry.evaluate", never)
+    found = entry_of(holding_out, Told("tried", "trial"))
+    last = json.loads((holding_out / "metrics.jsonl").read_text().splitlines()[-1])["held_out"]
+    assert last["split"] == "validation"
+    assert (found.measured.split, found.measured.count) == ("validation", 20)
+    assert found.measured.scores == last["scores"]
+    assert found.chosen_by == "the last 20 training pictures"
+    with pytest.raises(UsageError, match="which a trial may not touch"):
+        entry_of(holding_out, Told("tried", "trial"), with_controls=True)
+
+
+def test_a_trial_that_was_measured_on_the_test_set_is_refused(plain: Path):
+    with pytest.raises(UsageError, match=r"a trial may not touch the test set, .* train with --data.hold-out"):
+        entry_of(plain, Told("tried", "trial"))
+
+
+def test_a_result_says_what_chose_its_recipe(plain: Path, holding_out: Path):
+    with pytest.raises(UsageError, match="say what chose its recipe"):
+        entry_of(plain, Told("mine"))
+    found = entry_of(holding_out, Told("mine"))
+    assert found.chosen_by == "the last 20 training pictures"
+    assert found.validation is not None
+    assert (found.validation.split, found.validation.count) == ("validation", 20)
+    assert found.measured.split == "test"
+
+
+def test_what_a_run_started_from_is_known_by_its_weights(plain: Path, tmp_path: Path):
+    trained(tmp_path / "run", "--training.start-from", str(plain))
+    found = entry_of(tmp_path / "run", Told("mine", chosen_by="the paper"))
+    assert found.started_from == sha256_of(plain / "weights" / "model.safetensors")
+    assert found.overrides["training.start_from"].run == "runs/plain"
+    assert str(plain) not in json.dumps(found.to_dict())
+
+
+def test_an_unfinished_run_tells_the_epochs_done(tmp_path: Path):
+    experiment = trained(tmp_path, epochs=1)
+    found = entry_of(tmp_path, Told("half", chosen_by="the paper"))
+    assert (found.epochs, found.experiment.training.epochs) == (1, experiment.training.epochs)
+
+
+def test_a_run_of_an_earlier_version_knows_neither_code_nor_threads(tmp_path: Path):
+    trained(tmp_path)
+    (tmp_path / SESSIONS).unlink()
+    found = entry_of(tmp_path, Told("old", chosen_by="the paper"))
+    assert (found.commits, found.machine.threads) == ((), None)
+    found = entry_of(tmp_path, Told("old", chosen_by="the paper", commit="abc", threads=2))
+    assert (found.commits, found.machine.threads) == (("abc",), 2)
+
+
+def test_other_pictures_than_those_learnt_from_are_refused(plain: Path, monkeypatch: pytest.MonkeyPatch):
+    other = few()
+    other = Splits(replace(other.train, checksum="other"), other.test)
+    monkeypatch.setattr("stawm.training.entry.load_data", lambda *_, **__: other)
+    with pytest.raises(CheckpointError, match=r"not those that .* learnt from"):
+        entry_of(plain, Told("mine", chosen_by="the paper"))
+
+
+def test_a_run_without_an_epoch_is_refused(tmp_path: Path):
+    (tmp_path / "experiment.json").write_text(json.dumps(preset("mnist-5k-classify").to_dict()))
+    with pytest.raises(CheckpointError, match="no finished epoch"):
+        entry_of(tmp_path, Told("mine", chosen_by="the paper"))
+
+
+def test_the_verb_writes_the_entry_once(holding_out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    ledger = ["--ledger", str(tmp_path / "results"), "--device", "cpu"]
+    assert main(["record", str(holding_out), "--controls", "--note", "first", *ledger]) == 0
+    assert main(["record", str(holding_out), "--kind", "trial", "--name", "tried", *ledger]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("mnist-5k-classify: error 0.")
+    assert lines[0].endswith(" on 40 test pictures")
+    assert lines[2].endswith(" on 20 validation pictures")
+    assert [Path(line) for line in lines[1::2]] == [
+        tmp_path / "results" / "holding-out.json",
+        tmp_path / "results" / "trials" / "tried.json",
+    ]
+    recorded = read_entry(Path(lines[1]))
+    assert recorded.note == "first"
+    assert len(recorded.controls) == 4
+    assert main(["record", str(holding_out), *ledger]) == UsageError.exit_code
+    assert main(["record", str(holding_out), "--name", "../up", *ledger]) == UsageError.exit_code
+    told = capsys.readouterr().err
+    assert "is recorded already" in told
+    assert "cannot be the name of an entry" in told

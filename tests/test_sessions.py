@@ -1,0 +1,80 @@
+"""A run writes down where, and with which code, each of its stretches was trained."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import stawm
+from stawm.errors import CheckpointError
+from stawm.training.fit import fit
+from stawm.training.sessions import SESSIONS, commit, note_session, read_sessions, this_machine
+from tiny_run import STEPS, TINY, digits
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org"]
+    command = ["git", "-C", str(folder), *who, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    package = tmp_path / "clone" / "src" / "stawm"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    git(tmp_path / "clone", "init", "--quiet")
+    return package
+
+
+def test_each_start_of_a_run_is_written_down_with_its_step(tmp_path: Path):
+    records = fit(TINY, tmp_path, data=digits())
+    next(records)
+    records.close()
+    assert [record.epoch for record in fit(None, tmp_path, resume=True, data=digits())] == [2]
+    first, second = read_sessions(tmp_path)
+    assert (first.step, second.step) == (0, STEPS)
+    assert first.machine == second.machine == this_machine()
+    assert first.machine.threads == torch.get_num_threads()
+    assert first.stawm == stawm.__version__
+
+
+def test_the_commit_is_that_of_the_code(package: Path):
+    assert commit(package) is None, "not tracked yet"
+    git(package, "add", ".")
+    git(package, "commit", "--quiet", "-m", "first")
+    head = git(package, "rev-parse", "HEAD")
+    assert commit(package) == head
+    (package.parent.parent / "notes.txt").write_text("not part of the package")
+    assert commit(package) == head
+    (package / "__init__.py").write_text("changed = True")
+    assert commit(package) == f"{head}-dirty"
+
+
+def test_a_package_inside_a_repository_of_another_has_no_commit(package: Path, tmp_path: Path):
+    git(package, "add", ".")
+    git(package, "commit", "--quiet", "-m", "first")
+    installed = tmp_path / "clone" / ".venv" / "stawm"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text("")
+    assert commit(installed) is None
+    assert commit(tmp_path / "nowhere") is None
+
+
+def test_without_git_there_is_no_commit(package: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "")
+    assert commit(package) is None
+
+
+def test_processes_are_counted(tmp_path: Path):
+    assert read_sessions(tmp_path) == []
+    note_session(tmp_path, 5, processes=3)
+    [session] = read_sessions(tmp_path)
+    assert (session.step, session.machine.processes) == (5, 3)
+
+
+def test_a_broken_file_is_told_in_one_line(tmp_path: Path):
+    (tmp_path / SESSIONS).write_text("{")
+    with pytest.raises(CheckpointError, match=r"sessions.jsonl is not whole: .*; delete it"):
+        read_sessions(tmp_path)

@@ -1,0 +1,45 @@
+"""An entry of the ledger for tests, as `stawm record` would have written it."""
+
+from dataclasses import replace
+from typing import Any
+
+from stawm.experiments.ledger import PAPER, WORDS, Control, Entry, Kind, Machine, Measurement, Pictures, changes
+from stawm.experiments.presets import preset
+
+
+def entry(
+    name: str,
+    kind: Kind = "result",
+    preset_name: str = "mnist-classify-8",
+    *,
+    seed: int = 0,
+    scores: dict[str, float] | None = None,
+    error_after_glimpse: tuple[float, ...] = (0.5, 0.01),
+    training: dict[str, Any] | None = None,
+    epochs: int | None = None,
+    controls: tuple[Control, ...] = (),
+    **more: Any,
+) -> Entry:
+    base = preset(preset_name)
+    experiment = replace(base, seed=seed, training=replace(base.training, **(training or {})), **WORDS)
+    published = PAPER.get(preset_name)
+    split = "test" if kind == "result" else "validation"
+    return Entry(
+        name=name,
+        kind=kind,
+        preset=preset_name,
+        overrides=changes(experiment),
+        seed=seed,
+        commits=("0" * 40,),
+        epochs=experiment.training.epochs if epochs is None else epochs,
+        paper_epochs=published.epochs if published else None,
+        seconds=7200.0,
+        machine=Machine("A CPU", 2, 2, 1, "2.13.0", "3.11.7"),
+        data=Pictures("mnist", "1" * 64, "2" * 64),
+        chosen_by="the paper",
+        measured=Measurement(split, 10_000, scores or {"error": 0.01}, error_after_glimpse),
+        weights="3" * 64,
+        experiment=experiment,
+        controls=controls,
+        **more,
+    )
