@@ -151,6 +151,23 @@ def test_matrices_decay_and_vectors_do_not(optimiser: str):
     assert sum(map(len, groups.values())) == len(list(model.parameters()))
 
 
+def test_emitters_of_poses_learn_at_their_share_of_the_rate():
+    """The first step of Adam moves every weight by the learning rate, whatever its gradient."""
+    model = stawm(TINY.model)
+    config = replace(TINY.training, pose_share=0.125, learning_rate=1e-2)
+    made = optimiser_for(model, config)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    for group in made.param_groups:
+        group["lr"] = group["share"] * config.learning_rate
+        for weight in group["params"]:
+            weight.grad = torch.ones_like(weight)
+    made.step()
+    for name, weight in model.named_parameters():
+        moved = 1e-2 * (0.125 if name.startswith("policy.emitter.") else 1)
+        torch.testing.assert_close(before[name] - weight, torch.full_like(weight, moved), rtol=1e-3, atol=1e-6)
+    assert len(optimiser_for(model, TINY.training).param_groups) == 2
+
+
 class TestNotFinite:
     def test_a_loss_that_explodes_stops_with_step_term_and_advice(self, tmp_path: Path):
         experiment = with_training(learning_rate=1e38, warmup=0.9, checkpoint_every=1, clip_norm=0.0)

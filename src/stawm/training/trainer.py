@@ -73,7 +73,7 @@ class Trainer:
         """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""
         self._learner.train()
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.config, step, self.steps_per_epoch)
+            group["lr"] = group["share"] * learning_rate(self.config, step, self.steps_per_epoch)
         self._stepper.zero_grad(set_to_none=True)
         examine = (step + 1) % EXAMINE_EVERY == 0 or (step + 1) % self.steps_per_epoch == 0
         named = self._learner(images, labels, examine=examine)
