@@ -1,14 +1,10 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo serve test browser lint format clean
 
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/ready
 STAWM := $(VENV)/bin/stawm
-
-# About two minutes on two cores.
-DEMO_EPOCHS ?= 24
-DEMO_RUN := demo/run
 
 # Each test process computes on one core, so that two of them do not fight over two.
 JOBS ?= 2
@@ -22,15 +18,23 @@ $(READY): pyproject.toml
 	@$(VENV)/bin/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
-demo: $(READY) ## train the small classifier on the embedded digits (about two minutes), evaluate it, draw where it looked
-	@rm -rf $(DEMO_RUN)
-	$(STAWM) train mnist-5k-classify --run $(DEMO_RUN) --training.epochs $(DEMO_EPOCHS)
-	$(STAWM) evaluate $(DEMO_RUN)
-	$(STAWM) figure looked $(DEMO_RUN) --out demo/looked.png
-	@echo "Where it looked, and what it believed after each glimpse: demo/looked.png"
+demo: $(READY) ## look at twelve digits that come with the package, with the weights that do: a table and a report to play with
+	$(STAWM) look --out demo/report.html
+	@echo "Open demo/report.html in a browser, or draw a digit of your own: make serve"
 
-test: $(READY) ## the whole suite, with coverage (at least 90 %)
+serve: $(READY) ## the web page: draw a digit and watch the model look, remember and redraw it
+	$(STAWM) serve
+
+test: $(READY) browser ## the whole suite, with coverage (at least 90 %)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
+
+browser: # for the tests of page and report; installed where that needs no password, else those tests are skipped
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium for the tests of page and report"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null && exit 0; \
+	fi; \
+	echo "no chromium here: the tests of page and report are skipped (sudo apt-get install chromium)"
 
 lint: $(READY) ## ruff and pyright
 	$(VENV)/bin/ruff check .

@@ -18,8 +18,12 @@ VERBS = {
     "presets": "List the experiments that can be trained, or show one in full.",
     "data": "List the named data sets, or fetch one.",
     "figure": "Draw where a trained model looked, what it drew, where it erred, or how runs learnt.",
+    "look": "Show pictures to a trained model: what it saw, believed and drew, as a table and a report.",
+    "serve": "Serve a page on which to draw and watch a trained model look, with a JSON API.",
     "masks": "Cut the foreground out of pictures of yours with a trained model.",
-    "table": "Collect runs into a table, the paper's numbers beside ours.",
+    "table": "Make a table of runs or of the ledger, the paper's numbers beside ours.",
+    "record": "Enter a run in the ledger of results, measured on the full test set.",
+    "ship": "Put the weights of a run where they are found by name.",
 }
 
 OVERVIEW = """\
@@ -33,6 +37,7 @@ verbs:
 `stawm VERB --help` says more; `stawm --version` prints the version.
 
 examples:
+  stawm look my-digits
   stawm train mnist-5k-classify
   stawm evaluate runs/mnist-5k-classify-seed0
   stawm figure looked runs/mnist-5k-classify-seed0

@@ -69,21 +69,40 @@ def upright(content: bytes, colour: bool) -> Image.Image:
     """A picture file in mode L or RGB, turned as its EXIF says; what is transparent becomes black, the padding."""
     with Image.open(io.BytesIO(content)) as opened:
         picture = ImageOps.exif_transpose(opened)
+    return flat(eight_bits(picture), colour)
+
+
+def eight_bits(picture: Image.Image) -> Image.Image:
+    """A picture of any mode as one of eight bits a channel; floating-point pixels have no known scale."""
     if picture.mode == "F":
         raise ValueError("has floating-point pixels")
     if picture.mode.startswith("I"):
         wide = np.asarray(picture).astype(np.int64)
-        picture = Image.fromarray((wide.clip(0, 65535) / SIXTEEN_TO_EIGHT_BITS).round().astype(np.uint8))
-    if picture.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in picture.info:
-        layers = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", layers.size, (0, 0, 0, 255)), layers)
+        return Image.fromarray((wide.clip(0, 65535) / SIXTEEN_TO_EIGHT_BITS).round().astype(np.uint8))
+    return picture
+
+
+def flat(picture: Image.Image, colour: bool, background: int = 0) -> Image.Image:
+    """A picture in mode L or RGB; what is transparent shows the background, black if not given."""
+    if see_through(picture):
+        layers, behind = picture.convert("RGBA"), (background, background, background, 255)
+        picture = Image.alpha_composite(Image.new("RGBA", layers.size, behind), layers)
     return picture.convert("RGB" if colour else "L")
+
+
+def see_through(picture: Image.Image) -> bool:
+    """Whether a picture says for each pixel, or for one colour, how transparent it is."""
+    return picture.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in picture.info
 
 
 def pixels_of(content: bytes, shape: Shape, frame: Frame) -> np.ndarray:
     """The pixels [channel height width] of a picture file: its frame, centre-cropped to the proportions asked for."""
+    return framed(upright(content, colour=shape[0] == 3), shape, frame)
+
+
+def framed(picture: Image.Image, shape: Shape, frame: Frame) -> np.ndarray:
+    """The pixels [channel height width] of a picture in mode L or RGB, as `pixels_of` has them of a file."""
     channels, height, width = shape
-    picture = upright(content, colour=channels == 3)
     left, top, right, bottom = centred(frame(picture.width, picture.height), width / height)
     # Cropped before it is scaled, or the filter would mix in what lies outside.
     at = math.floor(left), math.floor(top)

@@ -1,0 +1,210 @@
+"""`stawm look`."""
+
+import json
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stawm.cli.parser import Parser
+from stawm.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from stawm.look.looker import Looker
+    from stawm.look.seen import Seen
+    from stawm.look.stream import Source
+
+ABOUT = """\
+Show pictures to a trained model, and what it makes of them: where it looked, what it saw and drew, what it believed
+after each glimpse. Pictures are PNG, JPEG, WebP or BMP, of any size, in colour or grey; a model of digits gets each
+cropped, scaled and centred as MNIST's are, light on dark. Prints a table and writes a report, one HTML file that needs
+no network. Without IMAGES it looks at twelve of the digits that come with the package."""
+
+EXAMPLES = """\
+  stawm look
+  stawm look my-digits photo.jpg --out report.html
+  stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
+  stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'"""
+
+REPORT = Path("look.html")
+TITLE = "What the model saw"
+EXAMPLE_DIGITS = 12
+LONG_TABLE, SHORT_TABLE = 40, 20
+"""A table of more rows than the first is shortened to the second."""
+
+
+def run(arguments: list[str]) -> int:
+    """Look at the pictures that `arguments` name."""
+    parser = Parser("look", ABOUT, EXAMPLES)
+    parser.add_argument("images", metavar="IMAGES", nargs="*", type=Path, help="pictures, or folders of them")
+    parser.add_argument("--weights", metavar="NAME_OR_PATH", help="the model: weights by name, a folder or a run")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"the report ({REPORT}; with --json none)")
+    parser.add_argument("--memory", action="store_true", help="show also what the memory held after each glimpse")
+    parser.add_argument("--most", type=int, default=200, metavar="N", help="pictures in the report, the first N (200)")
+    parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="pictures looked at together (64)")
+    parser.takes_device()
+    parser.takes_json("one JSON object for each picture, a line each, and nothing else,")
+    given = parser.parse_args(arguments)
+    for option in ("most", "batch_size"):
+        if getattr(given, option) < 1:
+            raise UsageError(f"--{option.replace('_', '-')} takes at least 1, not {getattr(given, option)}")
+    return _look(given)
+
+
+def _look(given: Namespace) -> int:
+    from stawm.look.stream import look_at, pictures_in
+    from stawm.web.report import ReportWriter
+
+    pictures = pictures_in(given.images) if given.images else _examples()
+    looker = _looker(given.weights, given.device)
+    out: Path | None = given.out or (None if given.json else REPORT)
+    bar, broken, told = _bar(), _Broken(), _Told()
+    with bar, ExitStack() as stack:
+        report = None
+        counted = bar.track(pictures, total=len(pictures), description="looking")
+        looks = look_at(looker, counted, batch_size=given.batch_size, memory=given.memory, broken=broken.hear)
+        for seen in looks:
+            broken.tell(bar.console)
+            payload = None
+            if out is not None and told.count < given.most:
+                payload = seen.payload()
+                report = report or stack.enter_context(ReportWriter(out, title=TITLE, model=looker.name))
+                report.add(payload)
+            if given.json:
+                print(json.dumps(payload or seen.payload(), allow_nan=False))
+            told.add(seen)
+    if not told.count:
+        raise broken.all_of_them()
+    broken.tell(bar.console)
+    if not given.json:
+        told.print(looker)
+    if out is not None and not given.json:
+        some = f" (the first {given.most:,} of {told.count:,} pictures; --most changes that)"
+        print(f"the report is {out}{some if told.count > given.most else ''}")
+    return DataError.exit_code if broken.count else 0
+
+
+class _Broken:
+    """Pictures that could not be read, told as soon as one could: if none can, one line says it all."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.waiting: list[str] = []
+
+    def hear(self, failure: DataError) -> None:
+        """Remember a failure."""
+        self.count += 1
+        self.waiting.append(str(failure))
+
+    def tell(self, console: "Console") -> None:
+        """Print what was heard, a line each."""
+        for line in self.waiting:
+            console.print(f"stawm: {line}", markup=False, highlight=False, soft_wrap=True)
+        self.waiting.clear()
+
+    def all_of_them(self) -> DataError:
+        """The one line for the case that nothing could be read."""
+        if self.count == 1:
+            return DataError(self.waiting[0])
+        return DataError(f"none of the {self.count:,} pictures can be read; the first: {self.waiting[0]}")
+
+
+class _Told:
+    """What the table says of the looks so far: all of a few, the first of many, and how often each class was seen."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.rows: list[tuple[str, ...]] = []
+        self.predictions: Counter[str] = Counter()
+
+    def add(self, seen: "Seen") -> None:
+        """Count a look; its row is kept while the table may still need it."""
+        self.count += 1
+        if seen.prediction is not None:
+            self.predictions[seen.prediction] += 1
+        if self.count <= LONG_TABLE:
+            self.rows.append(_row(seen))
+
+    def print(self, looker: "Looker") -> None:
+        """Print the table; a long one is shortened, and says so."""
+        from rich.console import Console
+        from rich.table import Table
+
+        console = Console()
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        answers = (("it is", "left"), ("sure", "right"), ("after each glimpse", "left"))
+        heads = (("picture", "left"), *(answers if looker.classifies else ()), ("notes", "left"))
+        for head, justify in heads:
+            table.add_column(head, justify="right" if justify == "right" else "left", overflow="fold")
+        shortened = self.count > LONG_TABLE
+        for row in self.rows[: SHORT_TABLE if shortened else None]:
+            table.add_row(*map(_plain, row))
+        console.print(table)
+        if shortened:
+            print(f"… and {self.count - SHORT_TABLE:,} more: --json prints all")
+        if shortened and self.predictions:
+            counts = (f"{name}: {self.predictions[name]:,}" for name in looker.classes if self.predictions[name])
+            console.print(
+                f"{self.count:,} pictures by class: {', '.join(counts)}", markup=False, highlight=False, soft_wrap=True
+            )
+
+
+def _row(seen: "Seen") -> tuple[str, ...]:
+    notes = "; ".join(seen.notes)
+    if seen.prediction is None or seen.confidence is None:
+        return seen.name, notes
+    return seen.name, seen.prediction, f"{100 * seen.confidence:.0f} %", _path(seen.believed()), notes
+
+
+def _path(believed: "Iterable[tuple[str, float]]") -> str:
+    """What was believed after each glimpse, and how much in per cent: 5 31 → 3 64 88 97."""
+    parts: list[str] = []
+    before = None
+    for name, share in believed:
+        change = "" if name == before else f"{'→ ' if parts else ''}{name} "
+        parts.append(f"{change}{100 * share:.0f}")
+        before = name
+    return " ".join(parts)
+
+
+def _plain(text: str) -> str:
+    """The text as rich prints it literally; names of files may hold anything."""
+    from rich.markup import escape
+
+    return escape("".join(letter if letter.isprintable() else "?" for letter in text))
+
+
+def _examples() -> "list[tuple[str, Source]]":
+    from stawm.look.examples import example_digits
+    from stawm.look.seen import png_of
+
+    return [(example.name, png_of(example.pixels)) for example in example_digits()]
+
+
+def _looker(weights: str | None, device: str) -> "Looker":
+    import torch
+
+    from stawm.look.looker import Looker, preferred
+    from stawm.training.weights import load_trained
+
+    name = weights or preferred()
+    looker = Looker(load_trained(name), Path(name).resolve().name or name)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    looker.model.to(device)
+    return looker
+
+
+def _bar() -> "Progress":
+    """A bar on stderr that is there only while somebody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

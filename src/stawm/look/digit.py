@@ -1,0 +1,150 @@
+"""A digit as people draw or photograph it, made into one as MNIST's were.
+
+NIST's digits were scaled into 20 × 20 pixels with their proportions kept, which made them grey by antialiasing, and put
+into 28 × 28 pixels with the centre of mass in the middle (at pixel 14, counted from 0), light on dark. Here the same is
+done to any picture; what is thinner or thicker than MNIST's strokes are is brought nearer to them first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, UInt8
+from PIL import Image
+
+from stawm.look.ink import Ink, box_of, ink_of
+
+SIDE, BOX, MIDDLE = 28, 20, 14
+WORK = 100
+"""The longer edge of a digit while its strokes are measured and changed: five to a pixel of the result."""
+THIN, THICK = 2.0, 3.2
+"""Stroke widths, in pixels of the 20 × 20 box, that are left alone: three of four of MNIST's lie between them.
+
+Chosen by the error on embedded training digits, drawn thick and thin (benchmarks/robustness.py --split train).
+"""
+EDGE = 0.2
+"""The share of full ink from which on a pixel belongs to the digit."""
+
+Grey = Float[np.ndarray, "height width"]
+Resized = Float[np.ndarray, "other_height other_width"]
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A digit of 28 × 28 pixels, light on dark, and what was done to make it one."""
+
+    pixels: UInt8[np.ndarray, "28 28"]
+    inverted: bool
+    notes: tuple[str, ...]
+
+
+def as_digit(picture: Image.Image) -> Digit:
+    """The digit on a grey picture (mode L); one that is as MNIST's are already comes back untouched."""
+    ink = ink_of(picture, EDGE)
+    notes = ["dark on light: inverted"] if ink.inverted else []
+    if ink.fitted:
+        notes.append("uneven light: evened out")
+    if ink.blank:
+        return Digit(np.zeros((SIDE, SIDE), np.uint8), ink.inverted, (*notes, "nothing drawn"))
+    made = _made_already(picture, ink)
+    if made is not None:
+        return Digit(made, ink.inverted, tuple(notes))
+    if ink.specks:
+        notes.append("specks: left out")
+    strokes = _worked(ink.shares)
+    width = stroke_width(strokes)
+    if width < THIN:
+        strokes, notes = _cropped(thickened(strokes, _radius(width, THIN))), [*notes, "thin strokes: thickened"]
+    elif width > THICK:
+        strokes, notes = _thinned(strokes, _radius(width, THICK)), [*notes, "thick strokes: thinned"]
+    return Digit(_placed(_scaled(strokes, BOX)), ink.inverted, (*notes, "cropped, scaled and centred"))
+
+
+def stroke_width(ink: Grey) -> float:
+    """The mean width of the strokes in pixels of a box of 20: twice their area over the length of their outline.
+
+    The length is the total variation, which counts a soft edge like a sharp one.
+    """
+    padded = np.pad(ink, 1)
+    slopes = np.hypot(padded[1:, 1:] - padded[:-1, :-1], padded[1:, :-1] - padded[:-1, 1:]) / np.sqrt(2)
+    return float(2 * ink.sum() / max(slopes.sum(), 1e-6) * BOX / max(ink.shape))
+
+
+def thickened(ink: Grey, radius: float) -> Resized:
+    """The ink grown by a disc; the picture grows with it."""
+    reach = int(np.ceil(radius))
+    padded = np.pad(ink, 2 * reach)
+    height, width = ink.shape[0] + 2 * reach, ink.shape[1] + 2 * reach
+    grown = np.zeros((height, width), ink.dtype)
+    for down in range(-reach, reach + 1):
+        for across in range(-reach, reach + 1):
+            # A disc with a soft rim, so that fractions of a pixel count.
+            share = min(max(radius + 1 - np.hypot(down, across), 0.0), 1.0)
+            if share:
+                part = padded[reach + down : reach + down + height, reach + across : reach + across + width]
+                np.maximum(grown, share * part, out=grown)
+    return grown
+
+
+def _thinned(ink: Grey, radius: float) -> Resized:
+    """The ink shrunk by a disc."""
+    reach = int(np.ceil(radius))
+    kept = 1 - thickened(1 - np.pad(ink, reach + 1), radius)[reach:-reach, reach:-reach]
+    return _cropped(kept) if kept.max() > EDGE else ink
+
+
+def _radius(width: float, wanted: float) -> float:
+    """How far, in working pixels, both sides of a stroke must move; the digit grows with them and is scaled again."""
+    return abs(wanted - width) * WORK / (2 * BOX - 2 * wanted)
+
+
+def _made_already(picture: Image.Image, ink: Ink) -> UInt8[np.ndarray, "28 28"] | None:
+    """The pixels themselves where they are a digit as MNIST has them: its size, on plain black (or white), centred."""
+    if picture.size != (SIDE, SIDE) or ink.ground != (255 if ink.inverted else 0):
+        return None
+    levels = np.asarray(picture)
+    pixels = 255 - levels if ink.inverted else levels
+    rows, columns = np.nonzero(pixels.max(1))[0], np.nonzero(pixels.max(0))[0]
+    edge = max(rows[-1] - rows[0], columns[-1] - columns[0]) + 1
+    off = max(abs(place - MIDDLE) for place in _centre(pixels.astype(np.float32)))
+    return pixels.copy() if BOX - 2 <= edge <= BOX and off < 0.6 else None
+
+
+def _cropped(ink: Grey) -> Resized:
+    """What lies in the bounding box of the ink."""
+    return ink[box_of(ink >= EDGE * ink.max())]
+
+
+def _worked(ink: Grey) -> Resized:
+    """The ink at the working size; strokes that would fade in a large reduction are widened before it."""
+    factor = max(ink.shape) / WORK
+    if factor > 1 and stroke_width(ink) * WORK / BOX < 2:
+        ink = thickened(ink, factor)
+    scaled = _scaled(ink, WORK)
+    return scaled / max(float(scaled.max()), 1e-6)
+
+
+def _scaled(ink: Grey, longest: int) -> Resized:
+    """The ink with its longer edge at `longest`, antialiased."""
+    height, width = ink.shape
+    factor = longest / max(height, width)
+    size = max(round(width * factor), 1), max(round(height * factor), 1)
+    return np.asarray(Image.fromarray(ink).resize(size, Image.Resampling.BILINEAR)).clip(0, 1)
+
+
+def _placed(ink: Grey) -> UInt8[np.ndarray, "28 28"]:
+    """The digit with its centre of mass at the middle, moved by whole pixels; it stays inside."""
+    ink = ink / max(float(ink.max()), 1e-6)
+    middle = _centre(ink)
+    top, left = (
+        min(max(round(MIDDLE - place), 0), SIDE - length) for place, length in zip(middle, ink.shape, strict=True)
+    )
+    field = np.zeros((SIDE, SIDE), np.uint8)
+    field[top : top + ink.shape[0], left : left + ink.shape[1]] = (255 * ink).round()
+    return field
+
+
+def _centre(ink: Grey) -> tuple[float, float]:
+    """Row and column of the centre of mass."""
+    mass = float(ink.sum())
+    down = float((ink.sum(1) * np.arange(ink.shape[0])).sum()) / mass
+    return down, float((ink.sum(0) * np.arange(ink.shape[1])).sum()) / mass

@@ -1,0 +1,34 @@
+"""Digits to look at when nobody gives any: some of those that come with the package and were not learnt from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import UInt8
+
+from stawm.data import load_data
+
+COUNT = 12
+
+
+@dataclass(frozen=True)
+class Example:
+    """An embedded test digit, and what it is."""
+
+    name: str
+    label: str
+    pixels: UInt8[np.ndarray, "height width"]
+
+
+def example_digits(count: int = COUNT) -> list[Example]:
+    """The first embedded test digit of each class, then the first of those left."""
+    digits = load_data("mnist-5k").test
+    assert digits.labels is not None
+    labels = digits.labels.tolist()
+    first = [labels.index(label) for label in sorted(set(labels))]
+    chosen = (first + [place for place in range(len(labels)) if place not in first])[:count]
+    names = [digits.classes[labels[place]] for place in chosen]
+    pictures = [digits.images[place, 0].numpy() for place in chosen]
+    return [
+        Example(f"example {number} (a {label})", label, pixels)
+        for number, (label, pixels) in enumerate(zip(names, pictures, strict=True), 1)
+    ]

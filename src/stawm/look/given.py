@@ -1,0 +1,93 @@
+"""A picture as somebody gives it: a file or bytes of a known format and a bearable size, decoded and upright."""
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from stawm.data.pictures import eight_bits, flat, see_through
+from stawm.errors import DataError
+
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
+MOST_PIXELS = 40_000_000
+LONGEST_NAME = 80
+
+# For the whole process, since filters that are set for a block do not hold in threads: a bomb is refused (it has too
+# many pixels for us in any case), remarks on odd metadata concern nobody.
+warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A decoded picture by its name: upright, eight bits a channel, with its transparency if it has any."""
+
+    name: str
+    picture: Image.Image
+
+    def flat(self, colour: bool, background: int = 0) -> Image.Image:
+        """The picture in mode RGB or L over a grey background."""
+        return flat(self.picture, colour, background)
+
+    @property
+    def background(self) -> int:
+        """What to put behind a transparent picture so that what is drawn on it shows: 255 behind dark, 0 behind light.
+
+        Where nothing is transparent it does not matter.
+        """
+        if not see_through(self.picture):
+            return 0
+        layers = np.asarray(self.picture.convert("LA"), dtype=np.float32)
+        levels, opaque = layers[..., 0], layers[..., 1]
+        return 255 if (levels * opaque).sum() <= 127.5 * opaque.sum() else 0
+
+
+def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) -> Given:
+    """The picture of a file or of bytes; a `DataError` that calls it `name` for all that is not a whole picture.
+
+    Only PNG, JPEG, WebP and BMP are tried. The number of pixels is checked before any of them is decoded. Of a film the
+    first frame is taken.
+    """
+    shown = in_words(name)
+    try:
+        content = io.BytesIO(source) if isinstance(source, bytes) else source
+        with Image.open(content, formats=FORMATS) as opened:
+            width, height = opened.size
+            if width * height > most_pixels:
+                raise _too_large(shown, width, height, most_pixels)
+            opened.load()
+            return Given(name, eight_bits(_turned(opened)))
+    except DataError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as failure:
+        raise DataError(f"{shown} has too many pixels; give a picture of at most {most_pixels:,}") from failure
+    except UnidentifiedImageError as failure:
+        raise DataError(f"{shown} is not a picture that can be read; give a PNG, JPEG, WebP or BMP") from failure
+    except FileNotFoundError as failure:
+        raise DataError(f"there is no picture {shown}; give the path of one") from failure
+    except MemoryError as failure:
+        raise DataError(f"{shown} does not fit into memory; give a smaller picture") from failure
+    except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
+        reason = in_words(str(failure)) or "it is broken"
+        raise DataError(f"{shown} cannot be read ({reason}); give a whole PNG, JPEG, WebP or BMP") from failure
+
+
+def in_words(name: str) -> str:
+    """A name or reason as it can stand in a message: one line, printable, not endless."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())
+    return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
+
+
+def _turned(picture: Image.Image) -> Image.Image:
+    """The picture turned as its EXIF says, or as it lies where its EXIF is damaged."""
+    try:
+        return ImageOps.exif_transpose(picture)
+    except Exception:  # EXIF is read by hand in Pillow, and damage surfaces as nearly anything.
+        return picture.copy()
+
+
+def _too_large(shown: str, width: int, height: int, most: int) -> DataError:
+    return DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most:,}")

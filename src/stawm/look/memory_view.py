@@ -1,0 +1,125 @@
+"""What a memory holds after each glimpse: W as a picture, its singular values, how alike codes are, what comes back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt, Trace, recall_trace, trace_weights
+
+MOST_CELLS = 128
+"""Edge of the largest picture of W; a larger W is shown by the means of its blocks."""
+MOST_VALUES = 16
+FULL = 0.98
+"""The share of the weights that are not zero which the scale of the colours spans."""
+
+WHITE, ABOVE, BELOW = (247, 247, 247), (178, 24, 43), (33, 102, 172)
+"""Zero, the highest and the lowest weight (the middle and ends of ColorBrewer's RdBu)."""
+ZERO = 128
+"""The place of zero in the palette; full colour is 127 places away on either side."""
+
+
+@dataclass(frozen=True)
+class MemoryStep:
+    """The memory after one write."""
+
+    matrix: UInt8[np.ndarray, "height width"]
+    """W, input (rows) by output (columns), as places in `PALETTE`: white is zero, red above, blue below."""
+    norm: float
+    """Frobenius."""
+    singular_values: tuple[float, ...]
+    """The largest ones, in falling order; no more than there were writes can differ from zero."""
+
+
+@dataclass(frozen=True)
+class StoredRecall:
+    """Whether the terminal memory brings back one of the pairs that were written."""
+
+    cosine: float
+    best: int
+    """The number (from 1) of the write whose value is nearest to what came back."""
+
+
+@dataclass(frozen=True)
+class MemoryView:
+    """The memory over one look."""
+
+    size: int
+    scale: float
+    """The weight from which on colour is full, the same in all steps: few are larger, and those hide the others."""
+    steps: tuple[MemoryStep, ...]
+    similarity: tuple[tuple[float, ...], ...]
+    """The cosine of each two codes; 0 for a code that is blank."""
+    recalls: tuple[StoredRecall, ...]
+
+
+def memory_views(memory: HebbRosenblatt, codes: Float[Tensor, "batch count memory"]) -> list[MemoryView]:
+    """The view of each picture's memory over its codes.
+
+    A write stores a pair, code e_i and response p_i. With read="codes" the memory is asked with e_i, and what comes
+    back is compared with the responses p_1 … p_N (what it wrote for each); with read="responses" it is asked with p_i,
+    and what comes back is compared with the codes. Both sides have passed the memory's activation.
+    """
+    rates, count = memory.rates(), codes.shape[1]
+    state = recall_trace(codes, codes[:, 0], rates, memory.read, memory.activation).state
+    assert isinstance(state, Trace)
+    keys, values = (codes, state.responses) if memory.read == "codes" else (state.responses, codes)
+    recalls = recall_trace(codes, keys, rates, memory.read, memory.activation).terminal
+    matches = F.normalize(recalls, dim=-1) @ F.normalize(values, dim=-1).mT
+    similarity = F.normalize(codes, dim=-1) @ F.normalize(codes, dim=-1).mT
+    strengths = [F.pad(trace_weights(step, rates, codes), (0, count - step)) for step in range(1, count + 1)]
+    spectra = torch.stack([_singular_values(state, strength) for strength in strengths], 1)
+    # The mean of a block of e ⊗ p is the product of their means, so W itself is never made.
+    inputs, outputs = _block_means(state.codes), _block_means(state.responses)
+    matrices = torch.stack([inputs.mT @ (strength[:, None] * outputs) for strength in strengths], 1)
+    return [
+        _view(memory.size, *parts)
+        for parts in zip(matrices, spectra, similarity, matches, strict=True)
+    ]  # fmt: skip
+
+
+def _view(size: int, matrices: Tensor, spectra: Tensor, similarity: Tensor, matches: Tensor) -> MemoryView:
+    weights = matrices.abs().flatten()
+    drawn = weights[weights > 0]
+    scale = float(drawn.quantile(FULL)) if drawn.numel() else 0.0
+    pictures = diverging(matrices.cpu(), scale)
+    steps = tuple(
+        MemoryStep(picture, float(spectrum.square().sum().sqrt()), tuple(spectrum[:MOST_VALUES].tolist()))
+        for picture, spectrum in zip(pictures, spectra.cpu(), strict=True)
+    )
+    own, best = matches.diagonal().tolist(), (matches.argmax(-1) + 1).tolist()
+    recalls = tuple(StoredRecall(cosine, number) for cosine, number in zip(own, best, strict=True))
+    return MemoryView(size, scale, steps, tuple(tuple(row) for row in similarity.tolist()), recalls)
+
+
+def palette() -> UInt8[np.ndarray, "256 3"]:
+    """The colours from the lowest weight through zero to the highest."""
+    shares = ((np.arange(256) - ZERO) / (ZERO - 1)).clip(-1, 1)[:, None]
+    white, above, below = (np.array(colour, np.float64) for colour in (WHITE, ABOVE, BELOW))
+    colours = white + shares.clip(0, 1) * (above - white) - shares.clip(-1, 0) * (below - white)
+    return colours.round().astype(np.uint8)
+
+
+PALETTE = palette()
+
+
+def diverging(weights: Float[Tensor, "count height width"], scale: float) -> UInt8[np.ndarray, "count height width"]:
+    """Weights as places in the palette: zero at its middle, `scale` at its end."""
+    shares = (weights / scale if scale > 0 else torch.zeros_like(weights)).clamp(-1, 1)
+    return (ZERO + shares * (ZERO - 1)).round().to(torch.uint8).numpy()
+
+
+def _singular_values(state: Trace, strengths: Float[Tensor, "count"]) -> Float[Tensor, "batch values"]:
+    """The singular values of W = Σ w_i e_i ⊗ p_i, from factors as small as the number of writes: W = Q_e R Q_pᵀ."""
+    codes, responses = state.codes.double(), state.responses.double()
+    _, inputs = torch.linalg.qr(codes.mT)
+    _, outputs = torch.linalg.qr(responses.mT)
+    return torch.linalg.svdvals(inputs @ (strengths.double()[:, None] * outputs.mT)).float()
+
+
+def _block_means(vectors: Float[Tensor, "batch count memory"]) -> Float[Tensor, "batch count cells"]:
+    cells = min(MOST_CELLS, vectors.shape[-1])
+    return F.adaptive_avg_pool1d(vectors, cells)

@@ -1,0 +1,256 @@
+import io
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor
+
+from stawm.data import load_data
+from stawm.data.celeba import face
+from stawm.data.pictures import pixels_of, whole
+from stawm.errors import UsageError
+from stawm.experiments.build import build
+from stawm.experiments.experiment import DataConfig, DrawConfig, Experiment, ImageConfig, ModelConfig
+from stawm.look.given import Given, open_given
+from stawm.look.looker import Looker, Prepared, preferred, shipped, sketches_alone
+from stawm.look.seen import Seen
+from stawm.show.picture import outline_of, pasted_outline_of
+from stawm.training.weights import Trained, load_trained
+from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas
+from stawm.vision.glimpse import outside
+from tiny_drawing import drawing_config, drawing_model
+from tiny_model import SMALL, small
+
+SHIPPED = "mnist-5k-sketchpad"
+
+
+def looker_of(config: ModelConfig, data: str = "folder:somewhere", classes: tuple[str, ...] = ()) -> Looker:
+    model = drawing_model(config) if config.draw.latent else small(**_settings(config)).eval()
+    return Looker(Trained(model, Experiment("tiny", model=config, data=DataConfig(name=data)), {}, classes), "tiny")
+
+
+def _settings(config: ModelConfig) -> dict[str, Any]:
+    return {part.name: getattr(config, part.name) for part in fields(config)}
+
+
+def noise(looker: Looker, count: int = 3) -> list[Prepared]:
+    shape = (looker.image.channels, looker.image.height, looker.image.width)
+    return [Prepared(torch.randint(0, 256, shape, dtype=torch.uint8)) for _ in range(count)]
+
+
+def look(looker: Looker, prepared: list[Prepared], memory: bool = False) -> list[Seen]:
+    return looker.look(prepared, [f"{number}.png" for number in range(len(prepared))], memory=memory)
+
+
+def levels(image: Tensor) -> np.ndarray:
+    picture = (image.clamp(0, 1) * 255).round().to(torch.uint8)
+    return picture[0].numpy() if picture.shape[0] == 1 else picture.permute(1, 2, 0).numpy()
+
+
+COLOUR = ImageConfig(3, 10, 16)
+CONFIGS = {
+    "classifies": SMALL,
+    "draws": drawing_config(classes=0),
+    "sketchpad": drawing_config(),
+    "bernoulli": drawing_config("bernoulli", COLOUR),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_look_shows_what_happened_and_nothing_else(kind: str):
+    looker = looker_of(CONFIGS[kind])
+    prepared = noise(looker)
+    seen = look(looker, prepared)
+    height, width = looker.image.height, looker.image.width
+    with torch.no_grad():
+        episode = looker.model(torch.stack([one.pixels for one in prepared]).float() / 255)
+    shares = outside(episode.poses)
+    assert [one.name for one in seen] == ["0.png", "1.png", "2.png"]
+    for row, one in enumerate(seen):
+        assert (one.image == levels(prepared[row].pixels / 255)).all()
+        assert len(one.glimpses) == looker.glimpses == 3
+        for number, glimpse in enumerate(one.glimpses):
+            corners = outline_of(episode.poses[row, number], height, width)
+            assert np.allclose(glimpse.outline, corners, atol=1e-4)
+            assert glimpse.outside == pytest.approx(float(shares[row, number]))
+            assert (glimpse.glimpse == levels(episode.glimpses[row, number])).all()
+            if episode.classified is None:
+                assert glimpse.belief is None
+            else:
+                assert glimpse.belief == pytest.approx(episode.logits[row, number].softmax(-1).tolist(), abs=1e-5)
+            if episode.drawn is None:
+                assert (glimpse.sketch, glimpse.sketch_outline, glimpse.canvas) == (None, None, None)
+            else:
+                assert glimpse.canvas is not None
+                assert (glimpse.canvas == levels(episode.drawn.painting.canvases[row, number])).all()
+                pasted = pasted_outline_of(episode.drawn.poses[row, number], height, width)
+                assert pasted is not None
+                assert glimpse.sketch_outline is not None
+                assert np.allclose(glimpse.sketch_outline, pasted, rtol=1e-4, atol=1e-3)
+                assert glimpse.sketch is not None
+                assert glimpse.sketch.shape[:2] == (5, 5)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_what_a_looker_says_of_itself(kind: str):
+    looker = looker_of(CONFIGS[kind], classes=("a", "b", "c", "d") if CONFIGS[kind].classes else ())
+    assert looker.classifies == (kind != "draws")
+    assert looker.draws == (kind != "classifies")
+    assert looker.classes == (() if kind == "draws" else ("a", "b", "c", "d"))
+    assert not looker.digits
+    seen = look(looker, noise(looker))[0]
+    assert (seen.prediction in looker.classes) if looker.classifies else seen.prediction is None
+
+
+def test_classes_without_names_are_numbered():
+    assert looker_of(SMALL).classes == ("0", "1", "2", "3")
+
+
+@pytest.mark.parametrize("kind", ["sketchpad", "bernoulli"])
+def test_batched_equals_single(kind: str):
+    looker = looker_of(CONFIGS[kind])
+    prepared = noise(looker, 5)
+    together = [one.payload() for one in look(looker, prepared, memory=True)]
+    for number, one in enumerate(prepared):
+        alone = looker.look([one], [f"{number}.png"], memory=True)[0].payload()
+        same(alone, together[number])
+
+
+def same(one: Any, other: Any) -> None:
+    """All numbers within 1e-4 (they have four decimals), pictures within two levels, all else equal."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            same(one[key], other[key])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for part, other_part in zip(one, other, strict=True):
+            same(part, other_part)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, abs=1.01e-4, rel=1e-4)
+    elif isinstance(one, str) and one.startswith("data:"):
+        assert abs(len(one) - len(other)) < 200
+    else:
+        assert one == other
+
+
+def test_batched_equals_single_to_five_decimals():
+    looker = looker_of(CONFIGS["sketchpad"])
+    prepared = noise(looker, 6)
+    together = look(looker, prepared)
+    for one, seen in zip(prepared, together, strict=True):
+        alone = looker.look([one], [seen.name])[0]
+        for first, second in zip(alone.glimpses, seen.glimpses, strict=True):
+            assert first.belief == pytest.approx(second.belief, abs=1e-5)
+            assert np.allclose(first.outline, second.outline, atol=1e-4)
+            assert first.canvas is not None
+            assert second.canvas is not None
+            assert np.abs(first.canvas.astype(int) - second.canvas).max() <= 1
+
+
+def test_the_memory_is_shown_when_asked_for():
+    looker = looker_of(SMALL)
+    without, with_it = look(looker, noise(looker, 1)), look(looker, noise(looker, 1), memory=True)
+    assert without[0].memory is None
+    assert with_it[0].memory is not None
+    assert (with_it[0].memory.size, len(with_it[0].memory.steps)) == (10, 3)
+
+
+def test_nothing_is_nothing():
+    assert looker_of(SMALL).look([], []) == []
+
+
+def test_a_model_without_glimpses_cannot_look():
+    config = replace(SMALL, kind="vae", draw=DrawConfig(latent=2))
+    trained = Trained(build(config), Experiment("plain", model=config), {}, ())
+    with pytest.raises(UsageError, match="takes no glimpses"):
+        Looker(trained, "plain")
+
+
+def test_a_sketch_alone_is_what_it_would_paint_on_a_grey_canvas_or_over_black():
+    sketches, whole_canvas = torch.randn(2, 1, 3, 5, 5), torch.eye(2, 3).expand(2, 1, 2, 3)
+    assert torch.equal(sketches_alone(sketches, AdditionCanvas(-6.0)), sketches_alone(sketches, AdditionCanvas(0.0)))
+    for canvas in (AdditionCanvas(0.0), BernoulliCanvas()):
+        painted = canvas.paint(sketches, whole_canvas, 5, 5, sample=False).canvases
+        assert torch.allclose(sketches_alone(sketches, canvas), painted, atol=1e-5)
+
+
+def coloured(width: int, height: int, kind: str = "PNG") -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, kind)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("size", [(40, 10), (10, 40), (16, 10), (5, 5)])
+@pytest.mark.parametrize("kind", ["sketchpad", "bernoulli"])
+def test_pictures_for_other_models_are_made_as_in_training(kind: str, size: tuple[int, int]):
+    looker = looker_of(CONFIGS[kind])
+    shape = (looker.image.channels, looker.image.height, looker.image.width)
+    prepared = looker.prepare(open_given(coloured(*size), "x"))
+    assert (prepared.pixels.numpy() == pixels_of(coloured(*size), shape, whole)).all()
+    assert (prepared.inverted, prepared.notes) == (False, ())
+
+
+def test_faces_are_framed_as_in_training():
+    looker = looker_of(CONFIGS["bernoulli"], data="celeba")
+    shape = (3, 10, 16)
+    prepared = looker.prepare(open_given(coloured(178, 218), "x"))
+    assert (prepared.pixels.numpy() == pixels_of(coloured(178, 218), shape, face)).all()
+    other = looker.prepare(open_given(coloured(100, 100), "x"))
+    assert (other.pixels.numpy() == pixels_of(coloured(100, 100), shape, whole)).all()
+
+
+def test_only_models_of_handwritten_digits_get_digits():
+    image = ImageConfig(1, 28, 28)
+    assert looker_of(replace(SMALL, image=image), "mnist").digits
+    assert looker_of(replace(SMALL, image=image), "mnist-5k").digits
+    assert not looker_of(replace(SMALL, image=image), "fashion-mnist").digits
+    assert not looker_of(SMALL, "mnist").digits
+    sheet = Image.new("L", (100, 100), 255)
+    sheet.paste(0, (45, 20, 55, 80))
+    prepared = looker_of(replace(SMALL, image=image), "mnist").prepare(Given("x", sheet))
+    assert prepared.inverted
+    assert prepared.pixels.shape == (1, 28, 28)
+    assert int(prepared.pixels[0, 0, 0]) == 0
+
+
+def test_drawings_on_nothing_are_digits_in_either_colour():
+    looker = looker_of(replace(SMALL, image=ImageConfig(1, 28, 28)), "mnist")
+    seen = []
+    for ink in (0, 255):
+        drawn = Image.new("RGBA", (100, 100), (0, 0, 0, 0))
+        drawn.paste((ink, ink, ink, 255), (45, 20, 55, 80))
+        seen.append(looker.prepare(Given("x", drawn)))
+    assert torch.equal(seen[0].pixels, seen[1].pixels)
+    assert [one.inverted for one in seen] == [True, False]
+
+
+def test_weights_come_with_the_package_and_one_is_preferred():
+    assert SHIPPED in shipped()
+    assert preferred() == shipped()[0]
+
+
+def test_the_shipped_model_answers_the_same_for_files_as_for_the_data_set():
+    looker = Looker(load_trained(SHIPPED), SHIPPED)
+    digits = load_data("mnist-5k").test
+    assert digits.labels is not None
+    given = [Given("x", Image.fromarray(pixels)) for pixels in digits.images[:200, 0].numpy()]
+    seen = look(looker, [looker.prepare(one) for one in given])
+    with torch.no_grad():
+        raw = looker.model(digits.images[:200].float() / 255).logits[:, -1].argmax(-1)
+    assert [one.prediction for one in seen] == [str(int(answer)) for answer in raw]
+    assert sum(int(answer) != int(label) for answer, label in zip(raw, digits.labels[:200], strict=True)) <= 10
+
+
+def test_what_was_shown_is_not_touched_by_the_look(tmp_path: Path):
+    looker = looker_of(SMALL)
+    prepared = noise(looker)
+    before = [one.pixels.clone() for one in prepared]
+    first, second = look(looker, prepared), look(looker, prepared)
+    assert all(torch.equal(one.pixels, old) for one, old in zip(prepared, before, strict=True))
+    assert [one.payload() for one in first] == [one.payload() for one in second]
