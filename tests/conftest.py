@@ -8,6 +8,8 @@ install_import_hook("stawm", "typechecker.checked")
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
+from browser_fixture import browser as browser  # noqa: E402
+
 torch.set_num_threads(1)
 
 

@@ -1,0 +1,119 @@
+/** A pad to draw on with mouse, pen or finger; or to show a picture on, until drawing starts. */
+
+const SIDE = 560;
+const SENT = 280;
+
+/** The pad on a canvas; `onChange(finished)` hears of every new piece of ink, `finished` when the hand is lifted. */
+export class Pad {
+  constructor(canvas, { onStart, onChange }) {
+    this.canvas = canvas;
+    this.onStart = onStart;
+    this.onChange = onChange;
+    this.brush = 30;
+    this.strokes = [];
+    this.open = new Map();
+    this.picture = null;
+    canvas.width = canvas.height = SIDE;
+    canvas.addEventListener("pointerdown", (event) => this.#down(event));
+    canvas.addEventListener("pointermove", (event) => this.#move(event));
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => this.#up(event));
+    this.#paint();
+  }
+
+  get empty() {
+    return this.strokes.length === 0;
+  }
+
+  clear() {
+    this.strokes = [];
+    this.open.clear();
+    this.picture = null;
+    this.#paint();
+  }
+
+  undo() {
+    this.strokes.pop();
+    this.#paint();
+  }
+
+  /** Put a picture (anything that a canvas can draw) onto the pad, in place of the drawing. */
+  show(picture) {
+    this.clear();
+    this.picture = picture;
+    this.#paint();
+  }
+
+  /** The drawing as a PNG: white on black, as the digits that the model learnt from. */
+  exported() {
+    const sheet = document.createElement("canvas");
+    sheet.width = sheet.height = SENT;
+    const pen = sheet.getContext("2d");
+    pen.fillStyle = "#000";
+    pen.fillRect(0, 0, SENT, SENT);
+    pen.scale(SENT / SIDE, SENT / SIDE);
+    this.strokes.forEach((stroke) => drawn(pen, stroke));
+    return sheet.toDataURL("image/png");
+  }
+
+  #place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [((event.clientX - box.left) / box.width) * SIDE, ((event.clientY - box.top) / box.height) * SIDE];
+  }
+
+  #down(event) {
+    if (event.button !== 0 || this.open.has(event.pointerId)) return;
+    event.preventDefault();
+    this.canvas.setPointerCapture(event.pointerId);
+    if (this.picture) this.clear();
+    const stroke = { brush: this.brush, points: [this.#place(event)] };
+    this.strokes.push(stroke);
+    this.open.set(event.pointerId, stroke);
+    this.onStart();
+    this.#paint();
+    this.onChange(false);
+  }
+
+  #move(event) {
+    const stroke = this.open.get(event.pointerId);
+    if (!stroke) return;
+    const moves = event.getCoalescedEvents?.() ?? [];
+    stroke.points.push(...(moves.length ? moves : [event]).map((move) => this.#place(move)));
+    this.#paint();
+    this.onChange(false);
+  }
+
+  #up(event) {
+    if (!this.open.delete(event.pointerId)) return;
+    this.onChange(this.open.size === 0);
+  }
+
+  #paint() {
+    const pen = this.canvas.getContext("2d");
+    pen.clearRect(0, 0, SIDE, SIDE);
+    if (this.picture) contained(pen, this.picture);
+    this.strokes.forEach((stroke) => drawn(pen, stroke));
+  }
+}
+
+/** A stroke through the middles of its segments, so that corners of a fast hand become curves. */
+function drawn(pen, { brush, points }) {
+  Object.assign(pen, { strokeStyle: "#fff", lineWidth: brush, lineCap: "round", lineJoin: "round" });
+  const [[x, y], ...rest] = points;
+  pen.beginPath();
+  pen.moveTo(x, y);
+  if (!rest.length) pen.lineTo(x + 0.01, y);
+  points.slice(1).forEach(([nextX, nextY], place) => {
+    const [lastX, lastY] = points[place];
+    pen.quadraticCurveTo(lastX, lastY, (lastX + nextX) / 2, (lastY + nextY) / 2);
+  });
+  if (rest.length) pen.lineTo(...points.at(-1));
+  pen.stroke();
+}
+
+function contained(pen, picture) {
+  const width = picture.naturalWidth || picture.width;
+  const height = picture.naturalHeight || picture.height;
+  const scale = SIDE / Math.max(width, height);
+  pen.imageSmoothingEnabled = scale < 1;
+  pen.drawImage(picture, (SIDE - width * scale) / 2, (SIDE - height * scale) / 2, width * scale, height * scale);
+}

@@ -1,0 +1,66 @@
+/** A picture, enlarged, with numbered outlines over it that may reach past its edges. */
+
+import { element, pixels, shape } from "./elements.js";
+import { colourOf } from "./palette.js";
+
+const MARGIN = 0.14;
+const BADGE = 0.052;
+
+/** A stage for pictures of one size; `picture(source)` changes what is on it, `outline(…)` what is over it. */
+export class Stage {
+  constructor({ width, height }, title, description) {
+    this.width = width;
+    this.height = height;
+    this.edge = Math.max(width, height);
+    this.margin = MARGIN * this.edge;
+    const across = width + 2 * this.margin;
+    const down = height + 2 * this.margin;
+    this.image = pixels(null, description, { class: "pixels" });
+    Object.assign(this.image.style, {
+      left: share(this.margin, across), top: share(this.margin, down),
+      width: share(width, across), height: share(height, down),
+    });
+    const view = [-this.margin, -this.margin, across, down].join(" ");
+    this.overlay = shape("svg", { viewBox: view, "aria-hidden": "true" });
+    this.frame = element("div", { class: "stage" }, this.image, this.overlay);
+    this.frame.style.aspectRatio = `${across} / ${down}`;
+    this.caption = element("figcaption", { text: title });
+    this.element = element("figure", {}, this.frame, this.caption);
+  }
+
+  picture(source) {
+    if (this.image.getAttribute("src") !== source) this.image.src = source;
+  }
+
+  /** Draw these outlines, `{number, corners}` of `count`; that of `current` is strong, the others are faint. */
+  outline(outlines, current, count) {
+    const drawn = outlines.map(({ number, corners }) => this.#outlined(corners, number, current, count));
+    const badges = outlines.map(({ number, corners }) => this.#badge(corners, number, current, count));
+    this.overlay.replaceChildren(...drawn, ...badges);
+  }
+
+  #outlined(corners, number, current, count) {
+    const points = corners.map(([x, y]) => `${x},${y}`).join(" ");
+    const when = number === current ? "now" : "before";
+    return shape("polygon", { points, stroke: colourOf(number, count).fill, class: when });
+  }
+
+  #badge(corners, number, current, count) {
+    const radius = BADGE * this.edge;
+    const x = clamp(corners[0][0], radius - this.margin, this.width + this.margin - radius);
+    const y = clamp(corners[0][1], radius - this.margin, this.height + this.margin - radius);
+    const { fill, ink } = colourOf(number, count);
+    const size = radius * (number > 9 ? 1.05 : 1.35);
+    return shape("g", { class: number === current ? "now badge" : "before badge", transform: `translate(${x} ${y})` },
+      shape("circle", { r: radius, fill }),
+      shape("text", { "font-size": size, fill: ink, y: size * 0.36, text: String(number) }));
+  }
+}
+
+function share(part, whole) {
+  return `${(100 * part) / whole}%`;
+}
+
+function clamp(value, low, high) {
+  return Math.min(Math.max(value, low), high);
+}
