@@ -151,7 +151,7 @@ def test_matrices_decay_and_vectors_do_not(optimiser: str):
     assert sum(map(len, groups.values())) == len(list(model.parameters()))
 
 
-def test_emitters_of_poses_learn_at_their_share_of_the_rate():
+def test_the_emitter_of_poses_learns_at_its_share_of_the_rate():
     """The first step of Adam moves every weight by the learning rate, whatever its gradient."""
     model = stawm(TINY.model)
     config = replace(TINY.training, pose_share=0.125, learning_rate=1e-2)

@@ -140,7 +140,7 @@ class TrainingConfig:
     warmup: float = 0.0
     """Share of all steps in which the rate rises (linearly) to its full value."""
     pose_share: float = 1.0
-    """The learning rate of the emitters of poses, as a share of that of all else: less keeps glimpses on the image."""
+    """The learning rate of the emitter of poses, as a share of that of all else: less keeps glimpses on the image."""
     clip_norm: float = 5.0
     label_smoothing: float = 0.0
     average: float = 0.0
