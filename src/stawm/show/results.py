@@ -9,12 +9,12 @@ from pathlib import Path
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.ledger import PAPER, WORDS, Entry, Kind, command, path_of
+from stawm.experiments.ledger import PAPER, WORDS, Entry, Kind, changes, command, path_of
 from stawm.show.table import SCORES, Score, told_score
 from stawm.storage import write_text
 
 RESULTS_HEAD = ("run", "paper", "ours", "pictures", "seeds", "epochs, of the paper's", "time")
-TRIALS_HEAD = ("trial", "set otherwise than the preset", "validation", "epochs", "time", "note")
+TRIALS_HEAD = ("trial", "set otherwise than the preset now", "validation", "epochs", "time", "note")
 CONTROLS_HEAD = ("run", "memory", "query", "error", "answers that name the memory's class", "after each glimpse, %")
 EMPTY = "Nothing is recorded yet."
 
@@ -160,7 +160,9 @@ def _controls(rows: Sequence[Row]) -> list[str]:
 
 def _trial(entry: Entry) -> tuple[str, ...]:
     names = [name for name in SCORES if name in entry.measured.scores]
-    unlike = ", ".join(f"{name} {change.run} (not {change.preset})" for name, change in entry.overrides.items())
+    unlike = ", ".join(
+        f"{name} {change.run} (not {change.preset})" for name, change in changes(entry.experiment).items()
+    )
     return (
         f"{entry.name}: `{entry.preset}`, seed {entry.seed}",
         unlike or "nothing",
