@@ -127,7 +127,7 @@ def test_the_verb_prints_the_ledger(clone: Path, capsys: pytest.CaptureFixture[s
     assert main(["table"]) == 0
     assert capsys.readouterr().out.startswith("| run | paper | ours |")
     assert main(["table", "--kind", "trial"]) == 0
-    assert capsys.readouterr().out.startswith("| trial | set otherwise than the preset |")
+    assert capsys.readouterr().out.startswith("| trial | set otherwise than the preset now |")
 
 
 @pytest.mark.parametrize(
