@@ -1,0 +1,234 @@
+import http.client
+import json
+import re
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live_server import STARTED, all_of, ask, head, process, thread
+from stawm.cli import main
+from stawm.serve.run import Patient, Server
+from stawm.serve.settings import MIB, Settings
+from stawm.training.weights import export
+from tiny_server import QUIET, look_body, looker, png
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    own = looker()
+    return export(own.model, own.experiment, tmp_path_factory.mktemp("weights") / "mine")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_gently_with_code_0(weights: Path, number: signal.Signals):
+    body = look_body(png())
+    with process("--weights", str(weights), "--log", "json") as (server, port):
+        assert ask(port, "GET", "/api/health")[1]["models"] == ["sketchpad"]
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(head(len(body)) + body[:20])
+            time.sleep(0.3)
+            server.send_signal(number)
+            time.sleep(0.5)
+            with pytest.raises(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                pass
+            connection.sendall(body[20:])
+            told = all_of(connection)
+        assert told.startswith(b"HTTP/1.1 200")
+        assert len(json.loads(told.partition(b"\r\n\r\n")[2])["looks"]) == 1
+        output, errors = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert output == ""
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert [(line["path"], line["status"]) for line in lines] == [("/api/health", 200), ("/api/look", 200)]
+
+
+def test_several_workers_answer_and_stop(weights: Path):
+    with process("--weights", str(weights), "--workers", "2", "--log", "none") as (server, port):
+        deadline, processes = time.monotonic() + STARTED, set[str]()
+        while len(processes) < 2 and time.monotonic() < deadline:
+            try:
+                assert ask(port, "POST", "/api/look", look_body(png()))[0] == 200
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+                connection.request("GET", "/api/metrics")
+                told = connection.getresponse().read().decode()
+                connection.close()
+                processes |= set(re.findall(r'process="(\d+)"', told))
+            except ConnectionError:
+                time.sleep(0.2)
+        assert len(processes) == 2
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=60)
+    assert server.returncode == 0
+
+
+def test_a_port_in_use_is_one_line_and_code_2(weights: Path, capsys: pytest.CaptureFixture[str]):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--weights", str(weights), "--port", str(port)]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"stawm: cannot listen on 127.0.0.1 port {port} (")
+    assert "--port" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--port", "70000"], 2, "--port takes a number up to 65535, not 70000"),
+        (["--port", "-1"], 2, "--port takes a number of at least 0"),
+        (["--batch", "0"], 2, "--batch takes a number of at least 1, not 0"),
+        (["--workers", "0"], 2, "--workers takes a number of at least 1"),
+        (["--timeout", "nan"], 2, "--timeout takes a number of seconds above 0"),
+        (["--queue", "3"], 2, "--queue must hold the 16 pictures of one request, and is 3"),
+        (["--host", "no.such.host.invalid"], 2, "--host no.such.host.invalid is not an address of this machine"),
+        (["--host", "192.0.2.1"], 2, "cannot listen on 192.0.2.1"),
+        (["--weights", "no-such-weights"], 4, "no-such-weights"),
+        (["--log", "xml"], 2, "invalid choice: 'xml'"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(
+    options: list[str], code: int, words: str, weights: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["serve", "--port", "0", "--weights", str(weights), *options]) == code
+    [line] = capsys.readouterr().err.splitlines()
+    assert words in line
+
+
+def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.delitem(sys.modules, "stawm.serve.run", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == 'stawm: stawm serve needs uvicorn, which is not here; pip install "stawm[serve]"'
+
+
+def test_the_settings_are_those_of_the_command_line(monkeypatch: pytest.MonkeyPatch):
+    given: list[Settings] = []
+    monkeypatch.setattr("stawm.serve.run.run_server", given.append)
+    many = "--host 0.0.0.0 --port 9 --weights a b --workers 3 --batch 4 --queue 50 --timeout 1.5"
+    for options in ("", many, "--threads 2 --pictures 5 --body 7 --log text"):
+        assert main(["serve", *options.split()]) == 0
+    assert given[0] == Settings()
+    assert given[0].local
+    assert given[1] == Settings("0.0.0.0", 9, ("a", "b"), 3, 4, 50, 1.5)
+    assert not given[1].local
+    assert given[2] == Settings(threads=2, pictures=5, body=7 * MIB, log="text")
+
+
+def test_settings_reach_a_worker_through_its_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STAWM_SERVE", "")
+    settings = Settings(weights=("a", "b"), timeout=2.5, log="text", workers=4)
+    settings.to_environment()
+    assert Settings.from_environment() == settings
+
+
+def test_being_bound_to_the_world_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, weights: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(Server, "run", lambda self, sockets: print(self.told))
+    for host, warned in (("127.0.0.1", False), ("0.0.0.0", True)):
+        assert main(["serve", "--weights", str(weights), "--port", "0", "--host", host, "--threads", "1"]) == 0
+        told = capsys.readouterr()
+        assert re.match(rf"serving sketchpad on http://{host}:\d+/; stop with Ctrl-C", told.out)
+        assert ("stawm: warning: others can reach this server" in told.err) is warned
+
+
+def test_an_endless_body_gets_its_refusal_and_is_then_cut_off():
+    class Impatient(Patient):
+        rest = 0.5
+
+    part = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    with thread(replace(QUIET, body=MIB), Impatient) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(head("chunked"))
+            started, sent = time.monotonic(), 0
+            with pytest.raises(ConnectionError):
+                while time.monotonic() - started < 20:
+                    connection.sendall(part)
+                    sent += 1
+                    time.sleep(0.01)
+            assert sent > 16
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(head("chunked") + part * 20 + b"0\r\n\r\n" + head(2) + b"{}")
+            told = b""
+            while b"must be a list" not in told:
+                told += connection.recv(65536)
+        first, second = told.split(b"HTTP/1.1 ")[1:]
+        assert first.startswith(b"413")
+        assert b"longer than 1 MiB" in first
+        assert second.startswith(b"422")
+        assert ask(port, "POST", "/api/look", look_body(png()))[0] == 200
+
+
+def test_slow_clients_are_given_up():
+    class Impatient(Patient):
+        head = 0.4
+
+    with thread(replace(QUIET, timeout=0.4), Impatient) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as silent:
+            assert all_of(silent) == b""
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as dripping:
+            started = time.monotonic()
+            with pytest.raises(ConnectionError):
+                while time.monotonic() - started < 20:
+                    dripping.sendall(b"X")
+                    time.sleep(0.05)
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+            slow.sendall(head(100) + b"{")
+            assert slow.recv(65536).startswith(b"HTTP/1.1 408")
+        assert ask(port, "GET", "/api/health")[0] == 200
+
+
+def test_a_client_that_does_not_take_its_answer_is_left():
+    class Impatient(Patient):
+        taking = 0.4
+
+    part, parts, sent = b"x" * MIB, 100, list[int]()
+
+    async def generous(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for number in range(parts):
+            await send({"type": "http.response.body", "body": part, "more_body": number < parts - 1})
+            sent.append(number)
+
+    with (
+        thread(app=generous, protocol=Impatient) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as lazy,
+    ):
+        lazy.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1.5)
+        assert len(all_of(lazy)) < parts * MIB
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 300_000 + b"\r\n\r\n",
+        b"POST /api/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /api/look HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_not_http_is_answered_400_in_json(raw: bytes, port: int):
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(raw)
+        told = connection.recv(65536)
+    assert told.startswith(b"HTTP/1.1 400")
+    assert ask(port, "GET", "/api/health")[0] == 200
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with thread() as port:
+        yield port

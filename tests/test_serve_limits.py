@@ -1,0 +1,237 @@
+import asyncio
+import json
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from stawm.serve.settings import MIB
+from tiny_server import JSON, QUIET, Answer, Asker, asking, form_body, look_body, looker, png, until, url
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Asker]:
+    with asking(looker("sketchpad"), looker("classifier", draws=False)) as client:
+        yield client
+
+
+WRONG: list[tuple[Any, int, str]] = [
+    (b"", 400, "not valid JSON"),
+    (b"\xff\xfe{}", 400, "not valid JSON"),
+    (b'{"images": [NaN]}', 400, "not valid JSON"),
+    (b"[" * 100_000, 400, "nested too deeply"),
+    (b"1" * 10_000, 400, "not valid JSON"),
+    ([], 422, "must be an object"),
+    ({}, 422, "images must be a list"),
+    ({"images": "x"}, 422, "images must be a list"),
+    ({"images": [1]}, 422, "images must be a list"),
+    ({"images": []}, 422, "no picture"),
+    ({"images": [""]}, 422, "“picture 1” is empty"),
+    ({"images": ["/etc/passwd"]}, 422, "neither a data URI nor base64"),
+    ({"images": ["file:///etc/passwd"]}, 422, "neither a data URI nor base64"),
+    ({"images": ["data:image/png,abc"]}, 422, "without base64"),
+    ({"images": ["äöü"]}, 422, "neither a data URI nor base64"),
+    ({"images": [url(b"hello")], "names": ["x.gif"]}, 422, "x.gif is not a picture"),
+    ({"images": [url(png())] * 17}, 413, "17 pictures in the request, and at most 16"),
+    ({"images": [url(png())], "names": []}, 422, "1 images and 0 names"),
+    ({"images": [url(png())], "names": [5]}, 422, "names must be a list of strings"),
+    (
+        {"images": [url(png())], "model": "../../secret"},
+        422,
+        "no model “../../secret” here; there is sketchpad, classifier",
+    ),
+    ({"images": [url(png())], "model": "x" * 999 + "\ud800"}, 422, "no model “xxx"),
+    ({"images": [url(png())], "model": 3}, 422, "model must be the name of a model"),
+    ({"images": [url(png())], "memory": "yes"}, 422, "memory must be true or false, not a string"),
+    ({"images": [url(png())], "path": "/etc/passwd"}, 422, "no field “path”; the fields are images, names"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "words"), WRONG)
+def test_a_wrong_request_is_told_why_in_a_sentence(client: Asker, body: Any, status: int, words: str):
+    answer = client.look(body if isinstance(body, bytes) else json.dumps(body).encode())
+    assert answer.status == status
+    assert words in answer.detail
+    assert len(answer.detail) < 300
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "words"),
+    [
+        ({}, 415, "there is no Content-Type"),
+        ({"content-type": "text/html"}, 415, "not “text/html”"),
+        (JSON | {"content-encoding": "gzip"}, 415, "compressed"),
+        ({"content-type": "multipart/form-data"}, 400, "no boundary"),
+        ({"content-type": f"multipart/form-data; boundary={'b' * 71}"}, 400, "no boundary"),
+        ({"content-type": "multipart/form-data; boundary=b"}, 400, "ends too early"),
+        (JSON | {"content-length": "99999999999"}, 413, "longer than 20 MiB"),
+    ],
+)
+def test_a_body_of_another_kind_is_refused(client: Asker, headers: dict[str, str], status: int, words: str):
+    answer = client.look(b"whatever", headers)
+    assert answer.status == status
+    assert words in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("parts", "status", "words"),
+    [
+        ([("model", None, b"sketchpad")], 422, "no picture"),
+        ([("images", "a", png()), ("path", None, b"/etc/passwd")], 422, "no field “path”"),
+        ([("images", "a", png()), ("memory", None, b"maybe")], 422, "memory must be true or false"),
+        ([("images", "a", png()), ("model", None, b"a"), ("model", None, b"b")], 422, "no field “model”"),
+        ([("images", "a.png", b"not a picture")], 422, "a.png is not a picture"),
+        ([("images", "a", png())] * 17, 413, "17 pictures"),
+        ([("images", "a", png())] * 40, 413, "more than 20 fields"),
+    ],
+)
+def test_a_wrong_form_is_told_why(client: Asker, parts: Any, status: int, words: str):
+    headers, body = form_body(*parts)
+    answer = client.look(body, headers)
+    assert answer.status == status
+    assert words in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        (lambda body: body[:-6], "ends too early"),
+        (lambda body: body.replace(b"form-data;", b"attachment;"), "a part has no name"),
+        (lambda body: body.replace(b'name="images"', b"x=1"), "a part has no name"),
+        (lambda body: body.replace(b"\r\n\r\n", b"\r\n"), "a part has no headers"),
+        (
+            lambda body: body.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: base64\r\n\r\n", 1),
+            "transfer encoding",
+        ),
+        (lambda body: body.replace(b"--xyz\r\n", b"--xyz" + b"x: y" * 3000 + b"\r\n", 1), "a part has no headers"),
+    ],
+)
+def test_a_broken_form_is_told_so(client: Asker, cut: Any, words: str):
+    headers, body = form_body(("images", "a.png", b"abc"))
+    answer = client.look(cut(body), headers)
+    assert answer.status == 400
+    assert words in answer.detail
+
+
+def test_broken_pictures_are_named(client: Asker):
+    whole = png(200, size=(64, 64))
+    answer = client.look(look_body(png(), whole[: len(whole) // 2], names=["good.png", "half.png"]))
+    assert answer.status == 422
+    assert "half.png cannot be read" in answer.detail
+
+
+def claiming(width: int, height: int) -> bytes:
+    """A PNG whose head claims this size."""
+    content = bytearray(png())
+    content[16:24] = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    content[29:33] = zlib.crc32(bytes(content[12:29])).to_bytes(4, "big")
+    return bytes(content)
+
+
+@pytest.mark.parametrize("size", [(10_000, 10_000), (100_000, 100_000), (2**31 - 1, 2**31 - 1)])
+def test_decompression_bombs_are_refused_unopened(client: Asker, size: tuple[int, int]):
+    answer = client.look(look_body(claiming(*size), names=["bomb.png"]))
+    assert answer.status == 422
+    assert "bomb.png" in answer.detail
+
+
+def test_the_pixels_of_a_request_are_limited_together(client: Asker, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("stawm.serve.looking.MOST_PIXELS", 600)
+    assert client.look(look_body(png(1), png(2))).status == 200
+    answer = client.look(look_body(png(1), png(2), png(3)))
+    assert answer.status == 413
+    assert "more than 600 pixels together" in answer.detail
+
+
+def test_a_long_body_is_refused_before_it_is_read_whatever_its_head_says():
+    part, most = b"x" * 65536, MIB
+    with asking(settings=replace(QUIET, body=most)) as client:
+        for headers in (JSON, JSON | {"content-length": "100"}, JSON | {"content-length": "none"}):
+            answer = client.ask("POST", "/api/look", (part for _ in range(1000)), headers)
+            assert answer.status == 413
+            assert "longer than 1 MiB" in answer.detail
+            assert answer.taken == most // len(part) + 1
+        answer = client.ask("POST", "/api/look", (part for _ in range(1000)), JSON | {"content-length": str(most + 1)})
+        assert (answer.status, answer.taken) == (413, 0)
+        assert client.look(look_body(png())).status == 200
+
+
+def test_bodies_in_memory_are_limited_together():
+    with asking(settings=replace(QUIET, body=100_000)) as client:
+        slow = [b"x" * 99_000, 0.3, b"x"]
+        askings = [client.asking("POST", "/api/look", iter(slow), JSON) for _ in range(12)]
+        answers = client.all(askings)
+        assert sorted({answer.status for answer in answers}) == [400, 503]
+        assert [answer.status for answer in answers].count(400) == 8
+        refused = next(answer for answer in answers if answer.status == 503)
+        assert "large requests" in refused.detail
+        assert refused.headers["retry-after"] == "1"
+        assert client.look(look_body(png())).status == 200
+
+
+def test_a_full_queue_answers_503_and_when_to_come_again(monkeypatch: pytest.MonkeyPatch):
+    own = looker()
+    begun, go, real = threading.Event(), threading.Event(), own.look
+
+    def look(*values: Any, **options: Any) -> Any:
+        begun.set()
+        assert go.wait(10)
+        return real(*values, **options)
+
+    monkeypatch.setattr(own, "look", look)
+    with asking(own, settings=replace(QUIET, queue=4, pictures=4, batch=4)) as client:
+
+        async def fill() -> list[Answer]:
+            first = asyncio.ensure_future(client.asking("POST", "/api/look", look_body(png()), JSON))
+            await until(begun.is_set)
+            waiting = asyncio.ensure_future(client.asking("POST", "/api/look", look_body(*[png()] * 3), JSON))
+            while (await client.asking("GET", "/api/health")).json()["queue"] < 3:
+                await asyncio.sleep(0.005)
+            refused = await client.asking("POST", "/api/look", look_body(png(), png()), JSON)
+            crowd = [client.asking("POST", "/api/look", iter([b"[", 0.3, b"]"]), JSON) for _ in range(8)]
+            crowded = await asyncio.gather(*crowd)
+            go.set()
+            return [refused, *crowded, await first, await waiting]
+
+        refused, *crowded, first, waiting = client.loop.run_until_complete(fill())
+        assert (first.status, waiting.status) == (200, 200)
+        assert refused.status == 503
+        assert refused.headers["retry-after"] == "1"
+        assert "too many pictures are waiting" in refused.detail
+        # Eight requests may be worked on at once, and two were.
+        assert [answer.status for answer in crowded].count(422) == 6
+        assert "too many requests" in next(answer for answer in crowded if answer.status == 503).detail
+        assert client.look(look_body(png())).status == 200
+
+
+def test_a_slow_body_is_given_up_with_408():
+    with asking(settings=replace(QUIET, timeout=0.2)) as client:
+        answer = client.ask("POST", "/api/look", iter([b'{"images"', 5.0, b":[]}"]), JSON)
+        assert answer.status == 408
+        assert "within 0.2 s" in answer.detail
+        assert client.get("/api/health").status == 200
+
+
+def test_a_look_that_takes_too_long_is_given_up_and_not_done_later(monkeypatch: pytest.MonkeyPatch):
+    own = looker()
+    go, counts, real = threading.Event(), list[int](), own.look
+
+    def look(prepared: Any, *values: Any, **options: Any) -> Any:
+        counts.append(len(prepared))
+        assert go.wait(10)
+        return real(prepared, *values, **options)
+
+    monkeypatch.setattr(own, "look", look)
+    with asking(own, settings=replace(QUIET, timeout=0.3)) as client:
+        askings = [client.asking("POST", "/api/look", look_body(*[png()] * count), JSON) for count in (1, 2)]
+        for answer in client.all(askings):
+            assert answer.status == 503
+            assert answer.headers["retry-after"] == "1"
+            assert "within 0.3 s" in answer.detail
+        go.set()
+        assert client.look(look_body(*[png()] * 3)).status == 200
+    assert len(counts) == 2
+    assert counts[1] == 3
