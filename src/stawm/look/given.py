@@ -13,6 +13,8 @@ from stawm.errors import DataError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 MOST_PIXELS = 40_000_000
+COUNTED = 512
+"""Larger pictures are reduced to about this to see whether what is drawn on them is dark."""
 LONGEST_NAME = 80
 
 # For the whole process, since filters that are set for a block do not hold in threads: a bomb is refused (it has too
@@ -40,7 +42,8 @@ class Given:
         """
         if not see_through(self.picture):
             return 0
-        layers = np.asarray(self.picture.convert("LA"), dtype=np.float32)
+        layers = self.picture.convert("LA")
+        layers = np.asarray(layers.reduce(max(1, max(layers.size) // COUNTED)), dtype=np.float32)
         levels, opaque = layers[..., 0], layers[..., 1]
         return 255 if (levels * opaque).sum() <= 127.5 * opaque.sum() else 0
 
