@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from stawm.look.memory_view import PALETTE, MemoryStep, MemoryView, StoredRecall
+from stawm.look.placed import Placed
 from stawm.look.seen import Pixels, Seen, SeenGlimpse, png_of, png_url, rounded
 
 CORNERS = ((0.0, 0.0), (10.123456, 0.0), (10.0, -3.0), (0.0, 7.0))
@@ -98,6 +99,12 @@ def test_what_a_model_cannot_do_is_null():
     found = only_classified["glimpses"][0]
     assert (found["sketch"], found["sketch_outline"], found["canvas"]) == (None, None, None)
     assert only_classified["prediction"] == "dog"
+
+
+def test_where_the_image_lies_in_what_was_given():
+    assert SEEN.payload()["given"] is None
+    placed = replace(SEEN, placed=Placed(280, 200, -3.00004, 12.34567, 7.10006)).payload()["given"]
+    assert placed == {"width": 280, "height": 200, "left": -3.0, "top": 12.3457, "scale": 7.1001}
 
 
 def test_the_memory_in_a_payload():

@@ -12,6 +12,7 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 
 from stawm.look.ink import Ink, box_of, ink_of
+from stawm.look.placed import Placed, Region, put
 
 SIDE, BOX, MIDDLE = 28, 20, 14
 WORK = 100
@@ -35,6 +36,16 @@ class Digit:
     pixels: UInt8[np.ndarray, "28 28"]
     inverted: bool
     notes: tuple[str, ...]
+    placed: Placed | None
+    """Where it lies in the picture; nowhere if nothing was drawn."""
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """A digit in the making, and where its pixels lie in the picture."""
+
+    ink: Grey
+    region: Region
 
 
 def as_digit(picture: Image.Image) -> Digit:
@@ -44,19 +55,20 @@ def as_digit(picture: Image.Image) -> Digit:
     if ink.fitted:
         notes.append("uneven light: evened out")
     if ink.blank:
-        return Digit(np.zeros((SIDE, SIDE), np.uint8), ink.inverted, (*notes, "nothing drawn"))
+        return Digit(np.zeros((SIDE, SIDE), np.uint8), ink.inverted, (*notes, "nothing drawn"), None)
     made = _made_already(picture, ink)
     if made is not None:
-        return Digit(made, ink.inverted, tuple(notes))
+        return Digit(made, ink.inverted, tuple(notes), Placed(SIDE, SIDE, 0.0, 0.0, 1.0))
     if ink.specks:
         notes.append("specks: left out")
-    strokes = _worked(ink.shares)
-    width = stroke_width(strokes)
+    strokes = _worked(Strokes(ink.shares, ink.region))
+    width = stroke_width(strokes.ink)
     if width < THIN:
-        strokes, notes = _cropped(thickened(strokes, _radius(width, THIN))), [*notes, "thin strokes: thickened"]
+        strokes, notes = _cropped(_grown(strokes, _radius(width, THIN))), [*notes, "thin strokes: thickened"]
     elif width > THICK:
         strokes, notes = _thinned(strokes, _radius(width, THICK)), [*notes, "thick strokes: thinned"]
-    return Digit(_placed(_scaled(strokes, BOX)), ink.inverted, (*notes, "cropped, scaled and centred"))
+    pixels, placed = _centred(_scaled(strokes, BOX), picture.size)
+    return Digit(pixels, ink.inverted, (*notes, "cropped, scaled and centred"), placed)
 
 
 def stroke_width(ink: Grey) -> float:
@@ -85,11 +97,18 @@ def thickened(ink: Grey, radius: float) -> Resized:
     return grown
 
 
-def _thinned(ink: Grey, radius: float) -> Resized:
-    """The ink shrunk by a disc."""
+def _grown(strokes: Strokes, radius: float) -> Strokes:
+    """The strokes thickened by a disc, with the rim that this needs."""
     reach = int(np.ceil(radius))
-    kept = 1 - thickened(1 - np.pad(ink, reach + 1), radius)[reach:-reach, reach:-reach]
-    return _cropped(kept) if kept.max() > EDGE else ink
+    return Strokes(thickened(strokes.ink, radius), strokes.region.moved(-reach, -reach))
+
+
+def _thinned(strokes: Strokes, radius: float) -> Strokes:
+    """The strokes shrunk by a disc."""
+    reach = int(np.ceil(radius))
+    rim = reach + 1
+    kept = 1 - thickened(1 - np.pad(strokes.ink, rim), radius)[reach:-reach, reach:-reach]
+    return _cropped(Strokes(kept, strokes.region.moved(-rim, -rim))) if kept.max() > EDGE else strokes
 
 
 def _radius(width: float, wanted: float) -> float:
@@ -109,38 +128,43 @@ def _made_already(picture: Image.Image, ink: Ink) -> UInt8[np.ndarray, "28 28"] 
     return pixels.copy() if BOX - 2 <= edge <= BOX and off < 0.6 else None
 
 
-def _cropped(ink: Grey) -> Resized:
-    """What lies in the bounding box of the ink."""
-    return ink[box_of(ink >= EDGE * ink.max())]
+def _cropped(strokes: Strokes) -> Strokes:
+    """What lies in the bounding box of the strokes."""
+    rows, columns = box_of(strokes.ink >= EDGE * strokes.ink.max())
+    return Strokes(strokes.ink[rows, columns], strokes.region.moved(rows.start, columns.start))
 
 
-def _worked(ink: Grey) -> Resized:
-    """The ink at the working size; strokes that would fade in a large reduction are widened before it."""
-    factor = max(ink.shape) / WORK
-    if factor > 1 and stroke_width(ink) * WORK / BOX < 2:
-        ink = thickened(ink, factor)
-    scaled = _scaled(ink, WORK)
-    return scaled / max(float(scaled.max()), 1e-6)
+def _worked(strokes: Strokes) -> Strokes:
+    """The strokes at the working size; those that would fade in a large reduction are widened before it."""
+    factor = max(strokes.ink.shape) / WORK
+    if factor > 1 and stroke_width(strokes.ink) * WORK / BOX < 2:
+        strokes = _grown(strokes, factor)
+    scaled = _scaled(strokes, WORK)
+    return Strokes(scaled.ink / max(float(scaled.ink.max()), 1e-6), scaled.region)
 
 
-def _scaled(ink: Grey, longest: int) -> Resized:
-    """The ink with its longer edge at `longest`, antialiased."""
-    height, width = ink.shape
+def _scaled(strokes: Strokes, longest: int) -> Strokes:
+    """The strokes with their longer edge at `longest`, antialiased."""
+    height, width = strokes.ink.shape
     factor = longest / max(height, width)
     size = max(round(width * factor), 1), max(round(height * factor), 1)
-    return np.asarray(Image.fromarray(ink).resize(size, Image.Resampling.BILINEAR)).clip(0, 1)
+    ink = np.asarray(Image.fromarray(strokes.ink).resize(size, Image.Resampling.BILINEAR)).clip(0, 1)
+    return Strokes(ink, strokes.region.scaled((height, width), ink.shape))
 
 
-def _placed(ink: Grey) -> UInt8[np.ndarray, "28 28"]:
-    """The digit with its centre of mass at the middle, moved by whole pixels; it stays inside."""
-    ink = ink / max(float(ink.max()), 1e-6)
+def _centred(strokes: Strokes, size: tuple[int, int]) -> tuple[UInt8[np.ndarray, "28 28"], Placed]:
+    """The digit with its centre of mass at the middle, moved by whole pixels; it stays inside.
+
+    And where its 28 × 28 pixels lie in a picture of this size.
+    """
+    ink = strokes.ink / max(float(strokes.ink.max()), 1e-6)
     middle = _centre(ink)
     top, left = (
         min(max(round(MIDDLE - place), 0), SIDE - length) for place, length in zip(middle, ink.shape, strict=True)
     )
     field = np.zeros((SIDE, SIDE), np.uint8)
     field[top : top + ink.shape[0], left : left + ink.shape[1]] = (255 * ink).round()
-    return field
+    return field, put(strokes.region, ink.shape, (top, left), size)
 
 
 def _centre(ink: Grey) -> tuple[float, float]:

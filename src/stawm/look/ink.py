@@ -1,10 +1,12 @@
 """What on a grey picture is ink: the ground it lies on, and whether it is darker or lighter than that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
+
+from stawm.look.placed import Region
 
 LONGEST = 800
 """Larger pictures are reduced to this first; a stroke that fades by it is brought back by its own contrast."""
@@ -43,6 +45,8 @@ class Ink:
     """Whether the ground was uneven, as on a photograph, and was evened out."""
     specks: bool = False
     """Whether specks were left out that would have changed where the digit begins and ends."""
+    region: Region = field(default_factory=Region)
+    """Where the box lies in the picture."""
 
     @property
     def blank(self) -> bool:
@@ -56,8 +60,9 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     The ground is the border's median, or where the light is uneven a smooth surface through all that is not ink. Ink is
     what differs from it; the sum of the cubes of the differences says which way, since ink is rare and differs much.
     """
-    if max(picture.size) > LONGEST:
-        picture = picture.reduce(-(-max(picture.size) // LONGEST))
+    reduced = -(-max(picture.size) // LONGEST)
+    if reduced > 1:
+        picture = picture.reduce(reduced)
     levels = np.asarray(picture)
     border = _counts(_border(levels))
     ground = _quantile(border, 0.5)
@@ -82,17 +87,20 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     plain = strengths > peak / 2
     full = strengths[plain][_ranked(counts[plain], strengths[plain])]
     shares = (strengths / full).clip(0, 1).astype(np.float32)
-    everything = shares[levels[box_of((shares >= edge)[levels])]]
+    box = box_of((shares >= edge)[levels])
+    region = Region(across=reduced, down=reduced).moved(box[0].start, box[1].start)
+    everything = shares[levels[box]]
     found = without_specks(everything)
     if (found >= edge).any():
-        found = found[box_of(found >= edge)]
-    return Ink(found, ground, inverted, fitted, specks=found.shape != everything.shape)
+        box = box_of(found >= edge)
+        found, region = found[box], region.moved(box[0].start, box[1].start)
+    return Ink(found, ground, inverted, fitted, specks=found.shape != everything.shape, region=region)
 
 
 def box_of(drawn: np.ndarray) -> tuple[slice, slice]:
     """The rows and columns that hold all that is drawn."""
     rows, columns = np.nonzero(drawn.any(1))[0], np.nonzero(drawn.any(0))[0]
-    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
 def without_specks(ink: Float[np.ndarray, "height width"]) -> Float[np.ndarray, "height width"]:

@@ -15,6 +15,7 @@ from stawm.experiments.experiment import ImageConfig
 from stawm.look.digit import SIDE, as_digit
 from stawm.look.given import Given
 from stawm.look.memory_view import memory_views
+from stawm.look.placed import Placed, placed_by
 from stawm.look.seen import Corners, Seen, SeenGlimpse
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.cutout import face_or_whole
@@ -35,6 +36,8 @@ class Prepared:
     inverted: bool = False
     notes: tuple[str, ...] = ()
     """What was done to it, for people."""
+    placed: Placed | None = None
+    """Where it lies in the picture that was given."""
 
 
 class Looker:
@@ -65,10 +68,11 @@ class Looker:
         """
         if self.digits:
             digit = as_digit(given.flat(colour=False, background=given.background))
-            return Prepared(torch.from_numpy(digit.pixels)[None], digit.inverted, digit.notes)
+            return Prepared(torch.from_numpy(digit.pixels)[None], digit.inverted, digit.notes, digit.placed)
         shape = (self.image.channels, self.image.height, self.image.width)
         pixels = framed(given.flat(colour=self.image.channels == 3), shape, self._frame)
-        return Prepared(torch.from_numpy(np.array(pixels)))
+        placed = placed_by(self._frame, given.picture.size, self.image.width, self.image.height)
+        return Prepared(torch.from_numpy(np.array(pixels)), placed=placed)
 
     @torch.inference_mode()
     def look(self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False) -> list[Seen]:
@@ -81,7 +85,7 @@ class Looker:
         views = memory_views(self.model.memory, episode.codes) if memory else [None] * len(prepared)
         looks = zip(prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True)
         return [
-            Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view)
+            Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view, one.placed)
             for one, name, image, glimpses, view in looks
         ]
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from stawm.look.memory_view import PALETTE, MemoryView
+from stawm.look.placed import Placed
 
 DIGITS = 4
 """Decimals of every number in a payload."""
@@ -56,6 +57,8 @@ class Seen:
     """What the model was shown, after preparation."""
     glimpses: tuple[SeenGlimpse, ...]
     memory: MemoryView | None = None
+    placed: Placed | None = None
+    """Where the image lies in the picture that was given; nowhere if nothing was found in that."""
 
     @property
     def belief(self) -> tuple[float, ...] | None:
@@ -89,6 +92,7 @@ class Seen:
             "confidence": None if self.confidence is None else rounded(self.confidence),
             "classes": list(self.classes),
             "image": {"width": width, "height": height, "png": png_url(self.image)},
+            "given": None if self.placed is None else _given(self.placed),
             "glimpses": [_glimpse(number, glimpse) for number, glimpse in enumerate(self.glimpses, 1)],
             "memory": None if self.memory is None else _memory(self.memory),
         }
@@ -129,6 +133,16 @@ def _highest(belief: tuple[float, ...]) -> int:
 
 def _corners(corners: Corners | None) -> list[list[float]] | None:
     return None if corners is None else [[rounded(x), rounded(y)] for x, y in corners]
+
+
+def _given(placed: Placed) -> dict[str, float]:
+    return {
+        "width": placed.width,
+        "height": placed.height,
+        "left": rounded(placed.left),
+        "top": rounded(placed.top),
+        "scale": rounded(placed.scale),
+    }
 
 
 def _glimpse(number: int, seen: SeenGlimpse) -> dict[str, Any]:

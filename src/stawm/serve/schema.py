@@ -30,6 +30,16 @@ class Image(Shape):
     png: str = Field(description=PNG)
 
 
+class Given(Shape):
+    """Where the image lies in the picture that was given: given = (left, top) + scale · image, in pixels."""
+
+    width: int = Field(description="Of the given picture, turned as its EXIF says; so is the height.")
+    height: int
+    left: float
+    top: float
+    scale: float
+
+
 class Glimpse(Shape):
     """One glimpse, and what was believed and drawn after it."""
 
@@ -79,6 +89,7 @@ class Look(Shape):
     confidence: float | None
     classes: list[str]
     image: Image
+    given: Given | None = Field(description="Null if nothing was found in the picture.")
     glimpses: list[Glimpse]
     memory: Memory | None
 

@@ -1,6 +1,7 @@
 /** A pad to draw on with mouse, pen or finger; or to show a picture on, until drawing starts. */
 
-const SIDE = 560;
+/** The edge of the pad in its own units, whatever its size on the screen. */
+export const SIDE = 560;
 const SENT = 280;
 
 /** The pad on a canvas; `onChange(finished)` hears of every new piece of ink, `finished` when the hand is lifted. */
@@ -13,6 +14,7 @@ export class Pad {
     this.strokes = [];
     this.open = new Map();
     this.picture = null;
+    this.sheet = {};
     canvas.width = canvas.height = SIDE;
     canvas.addEventListener("pointerdown", (event) => this.#down(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
@@ -24,7 +26,9 @@ export class Pad {
     return this.strokes.length === 0;
   }
 
+  /** Take everything off; from here on `sheet` is another object. */
   clear() {
+    this.sheet = {};
     this.strokes = [];
     this.open.clear();
     this.picture = null;
@@ -95,6 +99,12 @@ export class Pad {
   }
 }
 
+/** Where on the pad a picture of this size lies: as large as fits, in the middle. */
+export function within({ width, height }) {
+  const scale = SIDE / Math.max(width, height);
+  return { left: (SIDE - width * scale) / 2, top: (SIDE - height * scale) / 2, scale };
+}
+
 /** A stroke through the middles of its segments, so that corners of a fast hand become curves. */
 function drawn(pen, { brush, points }) {
   Object.assign(pen, { strokeStyle: "#fff", lineWidth: brush, lineCap: "round", lineJoin: "round" });
@@ -113,7 +123,7 @@ function drawn(pen, { brush, points }) {
 function contained(pen, picture) {
   const width = picture.naturalWidth || picture.width;
   const height = picture.naturalHeight || picture.height;
-  const scale = SIDE / Math.max(width, height);
+  const { left, top, scale } = within({ width, height });
   pen.imageSmoothingEnabled = scale < 1;
-  pen.drawImage(picture, (SIDE - width * scale) / 2, (SIDE - height * scale) / 2, width * scale, height * scale);
+  pen.drawImage(picture, left, top, width * scale, height * scale);
 }

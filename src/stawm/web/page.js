@@ -4,6 +4,7 @@ import { Asker, fetched, Refused } from "./asking.js";
 import { Pad } from "./draw.js";
 import { element, percent, pixels } from "./elements.js";
 import { MemoryView } from "./memory.js";
+import { Overlay } from "./overlay.js";
 import { Player } from "./player.js";
 import { themed } from "./theme.js";
 
@@ -12,13 +13,14 @@ const KEYS = ["ArrowLeft", "ArrowRight", " "];
 
 const at = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const state = { models: [], question: null, player: null, memory: null, timer: null, look: null };
+const state = { models: [], question: null, player: null, memory: null, timer: null, look: null, sheet: null };
 
 const pad = new Pad(at("pad"), { onStart: started, onChange: inked });
+const overlay = new Overlay(at("overlay"));
 const asker = new Asker({
   onLook: looked,
-  onRefused: (sentence) => complain(sentence),
-  onGone: () => complain("The server does not answer. Start `stawm serve` again; this page goes on by itself."),
+  onRefused: (sentence) => failed(sentence),
+  onGone: () => failed("The server does not answer. Start `stawm serve` again; this page goes on by itself."),
   onBack: () => complain(""),
 });
 
@@ -27,9 +29,17 @@ function complain(sentence) {
   at("alert").textContent = sentence.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
 }
 
+/** Tell why there is no look; the outlines of the last one would be of another picture. */
+function failed(sentence) {
+  state.sheet = null;
+  outline();
+  complain(sentence);
+}
+
 /** Ask for a look; `play` says whether it is then played from its first glimpse. */
 function ask(image, name, play) {
-  state.question = { image, name, play, model: at("model").value || undefined, memory: remembering() };
+  const sheet = pad.empty && !pad.picture ? null : pad.sheet;
+  state.question = { image, name, play, sheet, model: at("model").value || undefined, memory: remembering() };
   asker.ask(state.question);
 }
 
@@ -40,6 +50,7 @@ function again(play) {
 function started() {
   at("hint").textContent = "";
   invite();
+  outline();
 }
 
 function inked(finished) {
@@ -65,8 +76,8 @@ function looked(look, question) {
   complain("");
   const step = question.play || state.look?.name !== look.name ? null : state.player?.number;
   state.player?.pause();
-  state.look = look;
-  state.player = new Player(look, { onStep: (number) => state.memory?.show(number) });
+  Object.assign(state, { look, sheet: question.sheet });
+  state.player = new Player(look, { onStep: stepped });
   at("player").replaceChildren(state.player.element);
   const size = `${look.image.width} × ${look.image.height}`;
   const prepared = `The model sees it prepared as ${size} pixels: ${look.notes.join("; ")}.`;
@@ -76,7 +87,22 @@ function looked(look, question) {
   remember();
   if (question.play && !still.matches) state.player.play({ restart: true });
   else if (step && !drawing()) state.player.step(step, { quiet: true });
+  outline();
 }
+
+function stepped(number) {
+  state.memory?.show(number);
+  outline();
+}
+
+/** Show where the model looked, on the pad, if what it looked at is what lies there. */
+function outline() {
+  const wanted = at("outlines").checked && state.sheet === pad.sheet;
+  if (wanted && state.player) overlay.show(state.look, state.player.number);
+  else overlay.clear();
+}
+
+at("outlines").addEventListener("change", outline);
 
 function drawing() {
   return pad.open.size > 0;
@@ -85,7 +111,8 @@ function drawing() {
 function emptied() {
   asker.forget();
   clearTimeout(state.timer);
-  Object.assign(state, { question: null, player: null, memory: null, timer: null, look: null });
+  Object.assign(state, { question: null, player: null, memory: null, timer: null, look: null, sheet: null });
+  outline();
   at("player").replaceChildren(element("p", { class: "waiting", text: "Nothing to look at yet." }));
   at("memory").replaceChildren();
   at("notes").textContent = at("hint").textContent = at("status").textContent = "";
@@ -154,6 +181,7 @@ async function shown(source) {
     pad.clear();
   }
   invite();
+  outline();
 }
 
 async function picked(example) {

@@ -21,7 +21,7 @@ export class Stage {
       width: share(width, across), height: share(height, down),
     });
     const view = [-this.margin, -this.margin, across, down].join(" ");
-    this.overlay = shape("svg", { viewBox: view, "aria-hidden": "true" });
+    this.overlay = shape("svg", { viewBox: view, class: "outlines", "aria-hidden": "true" });
     this.frame = element("div", { class: "stage" }, this.image, this.overlay);
     this.frame.style.aspectRatio = `${across} / ${down}`;
     this.caption = element("figcaption", { text: title });
@@ -34,27 +34,28 @@ export class Stage {
 
   /** Draw these outlines, `{number, corners}` of `count`; that of `current` is strong, the others are faint. */
   outline(outlines, current, count) {
-    const drawn = outlines.map(({ number, corners }) => this.#outlined(corners, number, current, count));
-    const badges = outlines.map(({ number, corners }) => this.#badge(corners, number, current, count));
-    this.overlay.replaceChildren(...drawn, ...badges);
+    outlined(this.overlay, outlines, current, count, BADGE * this.edge);
   }
+}
 
-  #outlined(corners, number, current, count) {
-    const points = corners.map(([x, y]) => `${x},${y}`).join(" ");
-    const when = number === current ? "now" : "before";
-    return shape("polygon", { points, stroke: colourOf(number, count).fill, class: when });
-  }
-
-  #badge(corners, number, current, count) {
-    const radius = BADGE * this.edge;
-    const x = clamp(corners[0][0], radius - this.margin, this.width + this.margin - radius);
-    const y = clamp(corners[0][1], radius - this.margin, this.height + this.margin - radius);
+/** Draw outlines over an SVG's view box, their numbers on discs of this radius, which stay inside. */
+export function outlined(overlay, outlines, current, count, radius) {
+  const { x: left, y: top, width, height } = overlay.viewBox.baseVal;
+  const when = (number) => (number === current ? "now" : "before");
+  const drawn = outlines.map(({ number, corners }) => shape("polygon", {
+    points: corners.map((corner) => corner.join(",")).join(" "),
+    stroke: colourOf(number, count).fill, class: when(number),
+  }));
+  const badges = outlines.map(({ number, corners: [[cornerX, cornerY]] }) => {
+    const x = clamp(cornerX, left + radius, left + width - radius);
+    const y = clamp(cornerY, top + radius, top + height - radius);
     const { fill, ink } = colourOf(number, count);
     const size = radius * (number > 9 ? 1.05 : 1.35);
-    return shape("g", { class: number === current ? "now badge" : "before badge", transform: `translate(${x} ${y})` },
+    return shape("g", { class: `${when(number)} badge`, transform: `translate(${x} ${y})` },
       shape("circle", { r: radius, fill }),
       shape("text", { "font-size": size, fill: ink, y: size * 0.36, text: String(number) }));
-  }
+  });
+  overlay.replaceChildren(...drawn, ...badges);
 }
 
 function share(part, whole) {
