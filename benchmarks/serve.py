@@ -190,7 +190,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--weights", help="a name or a folder (the default of the server)")
-    parser.add_argument("--threads", type=int, default=0, help="of torch in the server")
+    parser.add_argument("--threads", type=int, default=1, help="of torch in the server (1)")
     parser.add_argument("--looks", type=int, default=500, help="for the latency")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64], help="for the throughput")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")

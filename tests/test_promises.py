@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from stawm.cli import main
+from stawm.data import load_data
 from stawm.training.records import Record
 from tiny_command import TINY_MODEL
 
@@ -24,6 +26,8 @@ def blocks(language: str) -> list[str]:
 
 COMMANDS = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
 
+QUICK = ("presets", "evaluate", "figure", "table", "data", "look")
+
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,6 +37,10 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
         few = ["--training.epochs", "1", "--training.batch-size", "200"]
         for preset in ("mnist-5k-classify", "mnist-5k-sketchpad"):
             assert main(["train", preset, "--device", "cpu", *TINY_MODEL, *few]) == 0
+    first, second = (Image.fromarray(pixels[0]) for pixels in load_data("mnist-5k").test.images[:2].numpy())
+    first.save(home / "scan.png")
+    (home / "pictures").mkdir()
+    second.resize((100, 100)).save(home / "pictures" / "two.jpg")
     return home
 
 
@@ -41,7 +49,7 @@ def stawm_commands(*verbs: str) -> list[str]:
 
 
 def test_every_printed_command_is_covered_here():
-    known = stawm_commands("presets", "evaluate", "figure", "table", "data", "train")
+    known = stawm_commands(*QUICK, "train", "serve")
     made = [command for command in COMMANDS if command.startswith("make ")]
     assert len(known) >= 8
     assert sorted([*known, *made, 'pip install ".[all]"']) == sorted(COMMANDS)
@@ -50,7 +58,7 @@ def test_every_printed_command_is_covered_here():
         assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", stawm_commands("presets", "evaluate", "figure", "table", "data"))
+@pytest.mark.parametrize("command", stawm_commands(*QUICK))
 def test_quick_commands_run_as_printed(command: str, visitor: Path, capsys: pytest.CaptureFixture[str]):
     with contextlib.chdir(visitor):
         assert main(shlex.split(command)[1:]) == 0
@@ -74,6 +82,14 @@ def test_training_commands_are_understood_as_printed(command: str, visitor: Path
     assert experiment.name == shlex.split(command)[2]
     assert options["resume"] == ("--resume" in command)
     assert str(run).startswith("runs/")
+
+
+@pytest.mark.parametrize("command", stawm_commands("serve"))
+def test_the_page_is_served_as_printed(command: str, monkeypatch: pytest.MonkeyPatch):
+    started: list[Any] = []
+    monkeypatch.setattr("stawm.serve.run.run_server", started.append)
+    assert main(shlex.split(command)[1:]) == 0
+    assert f"http://{started[0].host}:{started[0].port}" in README
 
 
 @pytest.mark.parametrize("snippet", blocks("python"))

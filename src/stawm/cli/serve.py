@@ -27,8 +27,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="most pictures looked at at once (32)")
     parser.add_argument("--queue", type=int, default=128, metavar="N", help="most pictures that wait (128)")
     parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for one request (20)")
-    shared = "threads of torch in each worker (the cores, shared out)"
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help=shared)
+    threads = "threads of torch in each worker (1; 0 is all cores, shared out: slower for models of this size)"
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help=threads)
     parser.add_argument("--pictures", type=int, default=16, metavar="N", help="most pictures in one request (16)")
     parser.add_argument("--body", type=int, default=20, metavar="MIB", help="longest body of a request, in MiB (20)")
     lines = "a line on stderr for each request (text in a terminal, else json)"

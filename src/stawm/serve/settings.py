@@ -28,7 +28,7 @@ class Settings:
     """Most pictures that wait for a model."""
     timeout: float = 20.0
     """Seconds for one request."""
-    threads: int = 0
+    threads: int = 1
     """Threads of torch in each worker; 0 shares the cores out."""
     pictures: int = 16
     """Most pictures in one request."""
