@@ -125,6 +125,15 @@ def outlines(page: "Page") -> np.ndarray:
     return np.array(found).reshape(-1, 4, 2)
 
 
+def settled(page: "Page") -> None:
+    """Wait until no look has been answered for a second: the last one is that of the finished drawing."""
+    answered = "() => performance.getEntriesByType('resource').filter(one => one.name.includes('/api/look')).length"
+    before, now = -1, page.evaluate(answered)
+    while now != before:
+        page.wait_for_timeout(1000)
+        before, now = now, page.evaluate(answered)
+
+
 def outlined(page: "Page", count: int) -> None:
     page.wait_for_function("count => document.querySelectorAll('#overlay polygon').length === count", arg=count)
 
@@ -140,8 +149,9 @@ def test_where_it_looks_is_outlined_on_the_drawing(browser: "Browser", home: str
         draw(page, [[(0.15, 0.45), (0.15, 0.65), (0.15, 0.85)]], lift=False)
         outlined(page, GLIMPSES)
         page.mouse.up()
+        settled(page)
         says(page, "1")
-        page.wait_for_function("() => document.getElementById('status').textContent.startsWith('It says 1')")
+        assert page.locator("#status").inner_text().startswith("It says 1")
         assert shown(page) == GLIMPSES
         middle = outlines(page).mean((0, 1))
         assert np.abs(middle - (0.15, 0.65)).max() < 0.1, middle

@@ -53,8 +53,8 @@ MNIST_CLASSIFY_8_FAST = replace(
     deviations=(
         *MNIST_CLASSIFY_8.deviations,
         "12 epochs: warm-up, a cosine to zero and a running average of the weights; clipping at 1",
-        "where to look is learnt at a tenth of the rate, and glimpses start at three quarters of the image: at the full "
-        "rate the first ones left it, and the error after three epochs was half as high again",
+        "where to look is learnt at a tenth of the rate, and glimpses start at three quarters of the image: at the "
+        "full rate the first ones left it, and the error after three epochs was half as high again",
         "dropout of 0.3, not 0.5, and digits also shifted by up to a pixel: 12 epochs underfit before they overfit",
         "the last 5,000 training digits are kept for validation",
     ),
