@@ -9,6 +9,8 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 from browser_fixture import browser as browser  # noqa: E402
+from page_fixture import home as home  # noqa: E402
+from page_fixture import visit as visit  # noqa: E402
 
 torch.set_num_threads(1)
 
