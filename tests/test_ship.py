@@ -13,7 +13,9 @@ from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.ledger import write_entry
+from stawm.experiments.presets import preset
 from stawm.model.stawm import Stawm
+from stawm.training.card import card
 from stawm.training.evaluate import evaluate
 from stawm.training.ship import MOST_BYTES, ROUNDING, ship
 from stawm.training.weights import export, fingerprint, load, load_trained, package_home, packaged, read_manifest
@@ -128,6 +130,13 @@ def test_a_card_of_a_drawing_model_speaks_of_its_drawings(tmp_path: Path):
     assert "| weights | pictures | mean squared error |" in told
     assert "blurred sketches" in told
     assert "always names" not in told
+
+
+def test_a_card_says_when_the_pictures_bind_the_weights():
+    told = card("faces", preset("celeba-draw-32"), 1, [])
+    assert "non-commercial research only" in told
+    assert "MIT licence of stawm does not cover these weights" in told
+    assert "part of stawm (MIT licence)" in card("digits", preset("mnist-draw-6"), 1, [])
 
 
 def test_the_verb(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

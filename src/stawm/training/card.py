@@ -21,6 +21,8 @@ TERMS = {
     ),
 }
 """Whose the pictures of a data set are, and what may be done with them."""
+RESEARCH_ONLY = frozenset({"celeba"})
+"""Data sets whose terms are narrower than the licence of stawm, and hold for what was learnt from them too."""
 
 SCORES = {"error": ("error", 100.0, "{:.2f} %"), "mse": ("mean squared error", 1.0, "{:.5f}")}
 
@@ -66,6 +68,8 @@ def _learnt_from(experiment: Experiment) -> str:
 
 def _terms(experiment: Experiment) -> str:
     known = TERMS.get(experiment.data.name, "The pictures are not among those that stawm knows; ask their owner.")
+    if experiment.data.name in RESEARCH_ONLY:
+        return f"{known} The MIT licence of stawm does not cover these weights."
     return f"{known} The weights are part of stawm (MIT licence); the terms of the pictures may bind their use further."
 
 
