@@ -172,3 +172,8 @@ def test_a_file_that_is_not_json(tmp_path: Path):
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(CheckpointError, match=r"broken.json is not an entry of the ledger .*; record its run again"):
         read_ledger(tmp_path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(CheckpointError, match=r"there is no entry .*none.json in the ledger; `stawm record RUN` makes"):
+        read_entry(tmp_path / "none.json")

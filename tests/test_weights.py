@@ -84,7 +84,7 @@ def write_manifest(home: Path, name: str) -> None:
 def test_a_name_is_looked_up_in_the_package(package: Path):
     assert packaged() == ("mine",)
     assert isinstance(load("mine"), stawm.Stawm)
-    with pytest.raises(CheckpointError, match="no weights of that name; those that come with the package: mine"):
+    with pytest.raises(CheckpointError, match="no weights of that name; known are mine"):
         load("yours")
     (package / "weights" / "manifest.json").unlink()
     assert packaged() == ()

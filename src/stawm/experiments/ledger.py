@@ -154,6 +154,8 @@ def read_ledger(folder: Path) -> list[Entry]:
 
 def read_entry(path: Path) -> Entry:
     """The entry in a file; one that is not whole, of another shape or in another's place is a `CheckpointError`."""
+    if not path.is_file():
+        raise CheckpointError(f"there is no entry {path} in the ledger; `stawm record RUN` makes one")
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as failure:

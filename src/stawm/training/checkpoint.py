@@ -102,7 +102,9 @@ def experiment_of(run: Path) -> Experiment:
     """The experiment of the run in this folder."""
     path = run / EXPERIMENT
     if not path.exists():
-        raise CheckpointError(f"there is no run in {run} (no {EXPERIMENT}); start one without --resume")
+        raise CheckpointError(
+            f"there is no run in {run} (no {EXPERIMENT}); give the folder of one, or start one without --resume"
+        )
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as failure:

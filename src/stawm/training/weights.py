@@ -145,11 +145,10 @@ def sha256_of(path: Path) -> str:
 
 def _named(name: str) -> Path:
     """The folder of the weights of this name, in the package or in the clone that it runs from."""
-    known = packaged()
-    for home in (package_home(), clone_home()):
-        if name in read_manifest(home):
-            return home / name
-    listed = f"those that come with the package: {', '.join(known)}" if known else "no weights come with this package"
+    known = {found: home / found for home in (clone_home(), package_home()) for found in read_manifest(home)}
+    if name in known:
+        return known[name]
+    listed = f"known are {', '.join(sorted(known))}" if known else "no weights come with this package"
     raise CheckpointError(f"there is no folder {name!r} here and no weights of that name; {listed}")
 
 
