@@ -188,7 +188,8 @@ def main() -> None:
         if not given.json:
             print(f"{kind:14}{100 * errors[kind]:6.2f} %", flush=True)
     if given.json:
-        print(json.dumps({"weights": name, "data": given.data, "split": given.split, "count": len(digits), "error": errors}))
+        whose = {"weights": name, "data": given.data, "split": given.split, "count": len(digits)}
+        print(json.dumps(whose | {"error": errors}))
 
 
 if __name__ == "__main__":
