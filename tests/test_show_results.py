@@ -76,8 +76,8 @@ def test_controls_have_a_table_of_their_own():
     own, other = Control("own", "own", (0.02, 0.01), 0.99), Control("another's", "mean", (0.91, 0.9), 0.985)
     lines = results([entry("one", controls=(own, other))], LEDGER).splitlines()
     assert lines[-2:] == [
-        "| `mnist-classify-8`, seed 0 | own | own | 1.00 % | 99.00 % | 2.00, 1.00 |",
-        "| `mnist-classify-8`, seed 0 | another's | mean | 90.00 % | 98.50 % | 91.00, 90.00 |",
+        "| `mnist-classify-8` (1), seed 0 | own | own | 1.00 % | 99.00 % | 2.00, 1.00 |",
+        "| `mnist-classify-8` (1), seed 0 | another's | mean | 90.00 % | 98.50 % | 91.00, 90.00 |",
     ]
 
 

@@ -143,14 +143,14 @@ def _controls(rows: Sequence[Row]) -> list[str]:
     """The table of controls, where there are any."""
     cells = [
         (
-            f"`{entry.preset}`, seed {entry.seed}",
+            f"`{entry.preset}` ({number}), seed {entry.seed}",
             control.memory,
             control.query,
             _percent(control.error),
             _percent(control.follows_memory),
             ", ".join(f"{100 * error:.2f}" for error in control.error_after_glimpse),
         )
-        for row in rows
+        for number, row in enumerate(rows, 1)
         for entry in row.entries
         for control in entry.controls
     ]
