@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from stawm.data.augment import augment, rotated
+from stawm.data.augment import augment, rotated, warped
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig
 
@@ -59,6 +59,19 @@ def test_rotation_stays_within_the_asked_degrees_and_uses_them() -> None:
     degrees = torch.rad2deg(torch.atan2(20 - rows, columns - 20))
     assert degrees.abs().max() < 21
     assert degrees.min() < -18 and degrees.max() > 18 and abs(float(degrees.mean())) < 3
+
+
+def test_a_warp_displaces_pixels_smoothly_by_the_asked_amount() -> None:
+    # The grey of a pixel of a ramp is its place, so displacements can be read off the middle.
+    for height, width in ((28, 28), (32, 48)):
+        across = torch.arange(width, dtype=torch.float64).expand(300, 1, height, width)
+        down = torch.arange(height, dtype=torch.float64)[:, None].expand(300, 1, height, width)
+        middle = (..., slice(height // 2 - 3, height // 2 + 3), slice(width // 2 - 3, width // 2 + 3))
+        for ramp in (across, down):
+            moved = (warped(ramp.contiguous(), 0.8, generator()) - ramp)[middle]
+            assert float(moved.std()) == pytest.approx(0.8, rel=0.1) and abs(float(moved.mean())) < 0.1
+            neighbours = (moved[..., 1:] - moved[..., :-1]).std() / moved.std()
+            assert neighbours < 0.35, "a pixel goes where its neighbours go"
 
 
 def test_shift_moves_whole_pixels_and_lets_zeros_in() -> None:
@@ -115,14 +128,14 @@ def test_colour_jitter_turns_the_hue_within_bounds_and_leaves_grey_grey() -> Non
 
 
 def test_pixels_stay_between_zero_and_one() -> None:
-    everything = DataConfig(rotate=30, shift=3, flip=True, jitter=1.0)
+    everything = DataConfig(rotate=30, warp=1.0, shift=3, flip=True, jitter=1.0)
     changed = augment(torch.rand(32, 3, 16, 12), everything, generator())
     assert changed.shape == (32, 3, 16, 12)
     assert changed.min() >= 0 and changed.max() <= 1 and changed.std() > 0.05
 
 
 def test_the_generator_decides_everything() -> None:
-    images, everything = torch.rand(8, 3, 12, 10), DataConfig(rotate=20, shift=2, flip=True, jitter=0.2)
+    images, everything = torch.rand(8, 3, 12, 10), DataConfig(rotate=20, warp=1.0, shift=2, flip=True, jitter=0.2)
     torch.manual_seed(1)
     once = augment(images, everything, generator(5))
     torch.manual_seed(2)
@@ -144,13 +157,17 @@ def test_rotating_a_batch_of_digits_takes_a_few_milliseconds() -> None:
     assert min(times) < 0.02, "a training step takes hundreds of milliseconds; this must not show"
 
 
-@pytest.mark.parametrize("config", [DataConfig(rotate=-1), DataConfig(shift=-1), DataConfig(jitter=1.5)])
+@pytest.mark.parametrize(
+    "config", [DataConfig(rotate=-1), DataConfig(warp=-1), DataConfig(shift=-1), DataConfig(jitter=1.5)]
+)
 def test_amounts_out_of_range_are_refused(config: DataConfig) -> None:
     with pytest.raises(UsageError, match="cannot be used"):
         augment(torch.rand(1, 1, 8, 8), config, generator())
 
 
-@pytest.mark.parametrize("config", [DataConfig(rotate=5), DataConfig(rotate=0, jitter=0.1)])
+@pytest.mark.parametrize(
+    "config", [DataConfig(rotate=5), DataConfig(rotate=0, warp=1), DataConfig(rotate=0, jitter=0.1)]
+)
 def test_without_kornia_the_cure_is_named(config: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "kornia"]:
         monkeypatch.delitem(sys.modules, name)

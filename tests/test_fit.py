@@ -12,7 +12,7 @@ from torch import Tensor
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import Experiment
+from stawm.experiments.experiment import DrawConfig, Experiment
 from stawm.model.objectives import Batch, Classification
 from stawm.training import fit as fit_module
 from stawm.training.checkpoint import list_checkpoints, newest_checkpoint
@@ -151,10 +151,11 @@ def test_matrices_decay_and_vectors_do_not(optimiser: str):
     assert sum(map(len, groups.values())) == len(list(model.parameters()))
 
 
-def test_the_emitter_of_poses_learns_at_its_share_of_the_rate():
+def test_emitters_of_poses_learn_at_their_shares_of_the_rate():
     """The first step of Adam moves every weight by the learning rate, whatever its gradient."""
-    model = stawm(TINY.model)
-    config = replace(TINY.training, pose_share=0.125, learning_rate=1e-2)
+    model = stawm(replace(TINY.model, draw=DrawConfig(latent=2)))
+    config = replace(TINY.training, pose_share=0.125, paste_share=0.25, learning_rate=1e-2)
+    shares = {"policy.emitter": 0.125, "policy.inverse": 0.25}
     made = optimiser_for(model, config)
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     for group in made.param_groups:
@@ -163,8 +164,9 @@ def test_the_emitter_of_poses_learns_at_its_share_of_the_rate():
             weight.grad = torch.ones_like(weight)
     made.step()
     for name, weight in model.named_parameters():
-        moved = 1e-2 * (0.125 if name.startswith("policy.emitter.") else 1)
+        moved = 1e-2 * shares.get(".".join(name.split(".")[:2]), 1)
         torch.testing.assert_close(before[name] - weight, torch.full_like(weight, moved), rtol=1e-3, atol=1e-6)
+    assert {name for name, _ in model.named_parameters()} > {f"{part}.pose.bias" for part in shares}
     assert len(optimiser_for(model, TINY.training).param_groups) == 2
 
 

@@ -17,7 +17,7 @@ from stawm.training.checkpoint import newest_checkpoint
 from stawm.training.evaluate import evaluate
 from stawm.training.fit import fit
 from stawm.training.records import Record, Step
-from stawm.training.self_supervision import stored_features
+from stawm.training.self_supervision import Views, stored_features
 from stawm.training.weights import export, load
 from tiny_run import TINY, digits, with_data, with_model, with_training
 
@@ -65,7 +65,7 @@ def weights_of(run: Path) -> dict[str, Tensor]:
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on pictures stay pictures, and the whole frozen model looks at them in every step."""
-    monkeypatch.setattr(fit_module, "stored_features", lambda readout, pictures, device: pictures)
+    monkeypatch.setattr(fit_module._Fit, "_store", lambda run: None)
 
 
 def plain(records: list[Record]) -> list[dict[str, object]]:
@@ -145,7 +145,8 @@ def test_with_augmentation_pictures_are_looked_at_anew(
     def never(*_: object) -> None:
         raise AssertionError("features of varied pictures must not be stored")
 
-    monkeypatch.setattr(fit_module, "stored_features", never)
+    for name in ("stored_features", "Views"):
+        monkeypatch.setattr(fit_module, name, never)
     varied = with_data(self_supervised(drawing, epochs=1), rotate=10.0)
     [record] = fit(varied, tmp_path, data=digits())
     drew = load(drawing).state_dict()
@@ -167,6 +168,54 @@ def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
     torch.testing.assert_close(stored.features[17], one[0], rtol=1e-5, atol=1e-6)
     assert stored.labels is not None and pictures.labels is not None
     assert batch_of(stored, torch.tensor([17])).images.shape == (1, one.shape[1])
+
+
+def test_views_vary_each_picture_and_come_round_again(drawing: Path) -> None:
+    from stawm.experiments.build import learning_part
+    from stawm.experiments.readout import MemoryReadout
+
+    experiment = with_data(self_supervised(drawing), rotate=20.0, views=2)
+    readout = learning_part(build(experiment.model), experiment.training)
+    assert isinstance(readout, MemoryReadout)
+    pictures = digits().test
+    views = Views(readout, pictures, experiment.data, seed=4)
+    first, second = (views.of_epoch(epoch) for epoch in (0, 1))
+    assert views.of_epoch(2) is first and views.of_epoch(3) is second and len(views.stored) == 2
+    unvaried = stored_features(readout, pictures)
+    for one, other in ((first, second), (first, unvaried), (second, unvaried)):
+        assert one.features.shape == other.features.shape and one.checksum == other.checksum
+        assert (one.features != other.features).any(1).all(), "every picture differs"
+    again = Views(readout, pictures, experiment.data, seed=4).of_epoch(3)
+    assert torch.equal(again.features, second.features), "whatever was asked before"
+    assert not torch.equal(Views(readout, pictures, experiment.data, seed=5).of_epoch(0).features, first.features)
+
+
+def test_a_run_with_views_is_resumed_to_the_same_end(drawing: Path, tmp_path: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(step: Step) -> None:
+        if (step.epoch, step.step) == (4, 3):
+            raise Stopped
+
+    experiment = with_data(self_supervised(drawing, epochs=4), rotate=20.0, warp=0.5, views=2)
+    unbroken = list(fit(experiment, tmp_path / "one", data=digits()))
+    with pytest.raises(Stopped):
+        list(fit(experiment, tmp_path / "two", data=digits(), on_step=stop))
+    [last] = fit(None, tmp_path / "two", resume=True, data=digits())
+    assert plain([last]) == plain(unbroken[3:])
+    unvaried = list(fit(self_supervised(drawing, epochs=4), tmp_path / "three", data=digits()))
+    assert unvaried[0].train["loss"] != unbroken[0].train["loss"]
+
+
+@pytest.mark.parametrize(("preset", "views", "rotate"), [("head", 2, 0.0), ("head", -1, 20.0), ("all", 2, 20.0)])
+def test_views_that_nothing_would_use_are_refused(
+    preset: str, views: int, rotate: float, drawing: Path, tmp_path: Path
+) -> None:
+    experiment = self_supervised(drawing) if preset == "head" else DRAW
+    with pytest.raises(UsageError, match=rf"data.views={views} cannot be used.*--data.rotate 20"):
+        next(fit(with_data(experiment, rotate=rotate, views=views), tmp_path / "run", data=digits()))
+    assert not (tmp_path / "run").exists()
 
 
 def test_rates_start_where_the_drawing_model_left_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Random variation of whole batches: rotation, shift, mirror, colour.
+"""Random variation of whole batches: rotation, elastic warp, shift, mirror, colour.
 
 Every number is drawn here, from the generator that is passed in; kornia only applies it.
 """
@@ -14,6 +14,8 @@ from stawm.errors import UsageError
 
 MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
 TURN = 2 * math.pi
+SMOOTHNESS = 1 / 7
+"""Of a warp: the width of its Gaussian as a share of the picture's shorter side (4 pixels of 28, as Simard et al.)."""
 
 
 @runtime_checkable
@@ -23,6 +25,11 @@ class Variation(Protocol):
     @property
     def rotate(self) -> float:
         """Largest rotation, in degrees."""
+        ...
+
+    @property
+    def warp(self) -> float:
+        """Standard deviation of a pixel's elastic displacement, in pixels."""
         ...
 
     @property
@@ -44,17 +51,19 @@ class Variation(Protocol):
 def augment(
     images: Float[Tensor, "batch channel height width"], variation: Variation, generator: Generator
 ) -> Float[Tensor, "batch channel height width"]:
-    """The same pictures, each rotated, shifted, mirrored and jittered by its own random amount.
+    """The same pictures, each rotated, warped, shifted, mirrored and jittered by its own random amount.
 
     With nothing asked for, the tensor that came in is returned and no number is drawn.
     """
-    if min(variation.rotate, variation.shift, variation.jitter) < 0 or variation.jitter > 1:
+    if min(variation.rotate, variation.warp, variation.shift, variation.jitter) < 0 or variation.jitter > 1:
         raise UsageError(
-            f"rotate {variation.rotate:g}, shift {variation.shift} and jitter {variation.jitter:g} cannot be used: "
-            "rotate and shift are at least 0, jitter lies between 0 and 1"
+            f"rotate {variation.rotate:g}, warp {variation.warp:g}, shift {variation.shift} and jitter "
+            f"{variation.jitter:g} cannot be used: rotate, warp and shift are at least 0, jitter lies between 0 and 1"
         )
     if variation.rotate:
         images = rotated(images, uniform(images, variation.rotate, generator))
+    if variation.warp:
+        images = warped(images, variation.warp, generator)
     if variation.shift:
         images = shifted(images, variation.shift, generator)
     if variation.flip:
@@ -82,6 +91,33 @@ def rotated(
         raise UsageError(MISSING) from failure
     # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
     return rotate(images, degrees, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def warped(
+    images: Float[Tensor, "batch channel height width"], deviation: float, generator: Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """Each picture pulled about smoothly (Simard et al., 2003), with zeros where nothing was.
+
+    Away from the edges a pixel's displacement has the standard deviation `deviation` (in pixels) along each axis.
+    """
+    try:
+        from kornia.geometry.transform import elastic_transform2d
+    except ImportError as failure:
+        raise UsageError(MISSING) from failure
+    batch, _, height, width = images.shape
+    sigma = SMOOTHNESS * min(height, width)
+    kernel = 2 * math.ceil(3 * sigma) + 1
+    noise = torch.randn(batch, 2, height, width, generator=generator, device=generator.device)
+    # White noise after a Gaussian of this width deviates by 1 / (2 √π σ); kornia's displacements are half sides.
+    strength = 2 * math.sqrt(math.pi) * sigma * deviation
+    return elastic_transform2d(
+        images,
+        noise.to(images.device, images.dtype),
+        kernel_size=(kernel, kernel),
+        sigma=(sigma, sigma),
+        alpha=(2 * strength / width, 2 * strength / height),
+        align_corners=False,
+    )
 
 
 def shifted(

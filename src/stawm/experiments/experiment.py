@@ -106,19 +106,23 @@ class DataConfig:
     """A named data set (`stawm data list`) or folder:PATH."""
     rotate: float = 20.0
     """Largest random rotation, in degrees."""
+    warp: float = 0.0
+    """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
     shift: int = 0
     """Largest random shift in pixels, either way (a random crop after zero padding)."""
     flip: bool = False
     """Mirror left and right at random."""
     jitter: float = 0.0
     """Largest relative change of brightness, contrast, saturation and hue."""
+    views: int = 0
+    """For a frozen model: so many variations of each picture, looked at once and stored; 0 is a new one each epoch."""
     hold_out: int = 0
     """The last so-many training pictures are kept for validation and measured on, instead of the test set."""
 
     @property
     def varies(self) -> bool:
         """Whether the pictures of a batch differ from one epoch to the next."""
-        return bool(self.rotate or self.shift or self.flip or self.jitter)
+        return bool(self.rotate or self.warp or self.shift or self.flip or self.jitter)
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ class TrainingConfig:
     """Share of all steps in which the rate rises (linearly) to its full value."""
     pose_share: float = 1.0
     """The learning rate of the emitter of poses, as a share of that of all else: less keeps glimpses on the image."""
+    paste_share: float = 1.0
+    """The same for the emitter of inverse poses, by which sketches are pasted: less keeps sketches sharp."""
     clip_norm: float = 5.0
     label_smoothing: float = 0.0
     average: float = 0.0

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Sums = dict[str, list[float]]
-EMITTER = "policy.emitter."
-"""What chooses where to look; where sketches are pasted is learnt at the full rate."""
+EMITTER, INVERSE = "policy.emitter.", "policy.inverse."
+"""What chooses where to look, and where sketches are pasted."""
 
 
 def start_engine(accelerator: str = "auto") -> "Fabric":
@@ -52,13 +52,18 @@ def generator_of(*numbers: int) -> torch.Generator:
 def optimiser_for(model: nn.Module, config: TrainingConfig) -> torch.optim.Adam:
     """Adam or AdamW over the weights that learn; matrices decay, biases, norms and rates do not.
 
-    Each group has its `share` of the learning rate: `config.pose_share` for the emitter of poses, else 1. Fused: the
-    same numbers, seven times as fast on a CPU.
+    Each group has its `share` of the learning rate: `config.pose_share` for the emitter of poses, `config.paste_share`
+    for that of inverse poses, else 1. Fused: the same numbers, seven times as fast on a CPU.
     """
-    learning = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
+    shares = {EMITTER: config.pose_share, INVERSE: config.paste_share}
+    learning = [
+        (shares.get(".".join(name.split(".")[:2]) + ".", 1.0), weight)
+        for name, weight in model.named_parameters()
+        if weight.requires_grad
+    ]
     groups = []
-    for share in dict.fromkeys((1.0, config.pose_share)):
-        part = [weight for name, weight in learning if share == (config.pose_share if name.startswith(EMITTER) else 1)]
+    for share in dict.fromkeys((1.0, *shares.values())):
+        part = [weight for own, weight in learning if own == share]
         for decay, is_matrix in ((config.weight_decay, True), (0.0, False)):
             params = [weight for weight in part if (weight.dim() > 1) == is_matrix]
             groups.append({"params": params, "weight_decay": decay, "share": share})

@@ -22,7 +22,7 @@ from stawm.training.learner import HEALTH, SCORE, TERM
 from stawm.training.progress import Progress, levelled
 from stawm.training.records import Journal, OnStep, Record, Step
 from stawm.training.schedule import learning_rate
-from stawm.training.self_supervision import check_start, stored_features
+from stawm.training.self_supervision import Views, check_start, stored_features
 from stawm.training.sessions import note_session
 from stawm.training.trainer import Trainer
 from stawm.training.weights import WEIGHTS, export
@@ -72,7 +72,8 @@ class _Fit:
         train, held_out, self.split = splits_of(data, self.experiment.data)
         check_fits(train, model)
         check_fits(held_out, model)
-        self.train: ImageSet | FeatureSet = train
+        self.train = train
+        self.views: Views | None = None
         self.held_out: ImageSet | FeatureSet = held_out
         self.share = min(training.batch_size, len(self.train)) // engine.world_size
         if self.share < 1 or training.epochs < 1:
@@ -117,24 +118,23 @@ class _Fit:
                 journal.close()
 
     def _store(self) -> None:
-        """Put what a frozen model makes of the pictures in their place, if it will be the same in every epoch."""
-        taught, device = self.trainer.taught, self.engine.device
-        if isinstance(taught, Readout) and not self.experiment.data.varies:
-            self.train, self.held_out = (
-                stored_features(taught, pictures, device) if isinstance(pictures, ImageSet) else pictures
-                for pictures in (self.train, self.held_out)
-            )
+        """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew."""
+        taught, data = self.trainer.taught, self.experiment.data
+        if isinstance(taught, Readout) and isinstance(self.held_out, ImageSet) and (data.views or not data.varies):
+            self.views = Views(taught, self.train, data, self.experiment.seed)
+            self.held_out = stored_features(taught, self.held_out, self.engine.device)
 
     def _epoch(self, on_step: OnStep | None) -> None:
         progress, training, seed = self.progress, self.experiment.training, self.experiment.seed
         order = torch.randperm(len(self.train), generator=generator_of(seed, progress.epoch))
+        varied = self.experiment.data
         before, started = progress.seconds, time.perf_counter()
+        pictures = self.views.of_epoch(progress.epoch, self.engine.device) if self.views else self.train
         while progress.position < self.steps:
             first = progress.position * self.batch + self.engine.global_rank * self.share
-            batch = batch_of(self.train, order[first : first + self.share], self.engine.device)
+            batch = batch_of(pictures, order[first : first + self.share], self.engine.device)
             chance = generator_of(seed, progress.epoch, progress.position, self.engine.global_rank)
-            varied = self.experiment.data
-            images = augment(batch.images, varied, chance) if varied.varies else batch.images
+            images = batch.images if self.views or not varied.varies else augment(batch.images, varied, chance)
             progress.count(self.trainer.step(images, batch.labels, progress.step))
             progress.seconds = before + time.perf_counter() - started
             if on_step:

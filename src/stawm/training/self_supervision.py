@@ -1,22 +1,35 @@
 """Starting from trained weights, and the features that a frozen model is asked for only once."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
+from stawm.data.augment import augment
 from stawm.data.image_set import FeatureSet, ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
-from stawm.experiments.experiment import Experiment, ModelConfig
+from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig
 from stawm.experiments.readout import Readout
 from stawm.training.checkpoint import first_difference
+from stawm.training.engine import generator_of
 from stawm.training.weights import load_trained
 
 HEAD, RATES = "classify.", "memory.shift"
 
 
 def check_start(experiment: Experiment) -> None:
-    """Refuse to teach a classifier on a frozen model that nobody has trained, saying what to train first."""
+    """Refuse to teach a classifier on a frozen model that nobody has trained, saying what to train first.
+
+    Views that nothing would use are refused too.
+    """
+    data = experiment.data
+    if data.views < 0 or (data.views and not (data.varies and experiment.training.learns == "head")):
+        raise UsageError(
+            f"data.views={data.views} cannot be used: a frozen model (--training.learns head) stores this many "
+            "variations of each picture, and something must vary, such as --data.rotate 20; leave it at 0"
+        )
     if experiment.training.learns == "head" and not experiment.training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(
@@ -42,14 +55,42 @@ def start_from(model: Model, experiment: Experiment) -> None:
         )
 
 
+class Views:
+    """What the frozen part of a model makes of the pictures to learn from: one view an epoch, in turn, each made once.
+
+    A view varies every picture by its own random amount, drawn from seed and view alone: a resumed run sees the same.
+    """
+
+    def __init__(self, readout: Readout, pictures: ImageSet, data: DataConfig, seed: int = 0) -> None:
+        """The views that `data` asks for; one, of the pictures as they are, if it asks for no variation."""
+        self.readout, self.pictures, self.data, self.seed = readout, pictures, data, seed
+        self.count = data.views if data.varies else 1
+        self.stored: dict[int, FeatureSet] = {}
+
+    def of_epoch(self, epoch: int, device: torch.device | str | None = None) -> FeatureSet:
+        """The view of this epoch (from 0), made now if no earlier one had it."""
+        view = epoch % self.count
+        if view not in self.stored:
+            chance = generator_of(self.seed, view, len(self.pictures))
+            self.stored[view] = stored_features(
+                self.readout, self.pictures, device, vary=lambda images: augment(images, self.data, chance)
+            )
+        return self.stored[view]
+
+
 @torch.no_grad()
 def stored_features(
-    readout: Readout, pictures: ImageSet, device: torch.device | str | None = None, batch_size: int = 250
+    readout: Readout,
+    pictures: ImageSet,
+    device: torch.device | str | None = None,
+    batch_size: int = 250,
+    vary: Callable[[Tensor], Tensor] | None = None,
 ) -> FeatureSet:
-    """What the frozen part of `readout` makes of all `pictures`, kept in main memory as float32."""
+    """What the frozen part of `readout` makes of all `pictures`, varied if asked, kept in main memory as float32."""
     kept = None
     for indices in torch.arange(len(pictures)).split(batch_size):
-        features = readout.features(batch_of(pictures, indices, device).images).float().cpu()
+        images = batch_of(pictures, indices, device).images
+        features = readout.features(vary(images) if vary else images).float().cpu()
         if kept is None:
             kept = torch.empty(len(pictures), features.shape[1])
         kept[indices] = features
