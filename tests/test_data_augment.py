@@ -68,10 +68,18 @@ def test_a_warp_displaces_pixels_smoothly_by_the_asked_amount() -> None:
         down = torch.arange(height, dtype=torch.float64)[:, None].expand(300, 1, height, width)
         middle = (..., slice(height // 2 - 3, height // 2 + 3), slice(width // 2 - 3, width // 2 + 3))
         for ramp in (across, down):
-            moved = (warped(ramp.contiguous(), 0.8, generator()) - ramp)[middle]
+            moved = (warped(ramp.contiguous(), torch.zeros(300).double(), 0.8, generator()) - ramp)[middle]
             assert float(moved.std()) == pytest.approx(0.8, rel=0.1) and abs(float(moved.mean())) < 0.1
             neighbours = (moved[..., 1:] - moved[..., :-1]).std() / moved.std()
             assert neighbours < 0.35, "a pixel goes where its neighbours go"
+
+
+@pytest.mark.parametrize(("height", "width"), [(28, 28), (20, 31)])
+def test_a_warp_of_nothing_is_a_rotation(height: int, width: int) -> None:
+    images, degrees = torch.rand(9, 2, height, width), torch.linspace(-40, 40, 9)
+    torch.testing.assert_close(
+        warped(images, degrees, 0.0, generator()), rotated(images, degrees), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_shift_moves_whole_pixels_and_lets_zeros_in() -> None:

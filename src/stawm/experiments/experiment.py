@@ -151,6 +151,8 @@ class TrainingConfig:
     label_smoothing: float = 0.0
     average: float = 0.0
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
+    settle: int = 0
+    """After the last epoch, batch norm takes its running statistics anew from so many batches of unvaried pictures."""
     checkpoint_every: int = 250
     """Steps between checkpoints; there is always one at the end of an epoch."""
     start_from: str = ""

@@ -24,6 +24,7 @@ from stawm.training.records import Journal, OnStep, Record, Step
 from stawm.training.schedule import learning_rate
 from stawm.training.self_supervision import Views, check_start, stored_features
 from stawm.training.sessions import note_session
+from stawm.training.settle import check_settle, settle
 from stawm.training.trainer import Trainer
 from stawm.training.weights import WEIGHTS, export
 
@@ -84,6 +85,7 @@ class _Fit:
         self.batch = self.share * engine.world_size
         self.steps = len(self.train) // self.batch
         self.trainer = Trainer(engine, self.experiment, self.steps)
+        check_settle(self.experiment, self.trainer.model)
         self.progress = Progress()
         if not (resume and self._resume()):
             self.trainer.begin(self.experiment)
@@ -164,6 +166,8 @@ class _Fit:
         progress, trainer = self.progress, self.trainer
         terms, health = progress.means(TERM), progress.means(HEALTH)
         started = time.perf_counter()
+        if self.experiment.training.settle and progress.epoch + 1 == self.experiment.training.epochs:
+            settle(trainer.exported, self.train, self.experiment, self.engine)
         found = evaluate(trainer.judged, self.held_out, trainer.objective, engine=self.engine)
         timing = {
             "seconds": progress.seconds,

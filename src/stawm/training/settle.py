@@ -1,0 +1,55 @@
+"""Batch norm after training: running statistics of pictures as they are, not as augmentation made them."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from stawm.data.image_set import ImageSet, batch_of
+from stawm.errors import UsageError
+from stawm.experiments.experiment import Experiment
+from stawm.training.engine import generator_of
+from stawm.vision.norms import GlimpseNorm
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+def check_settle(experiment: Experiment, model: nn.Module) -> None:
+    """Refuse to settle a model that has no statistics, or that is frozen."""
+    asked = experiment.training.settle
+    if not asked:
+        return
+    if asked < 0 or experiment.training.learns == "head" or not norms_of(model):
+        raise UsageError(
+            f"training.settle={asked} cannot be used: it takes the statistics of batch norm anew from so many batches, "
+            "in a model that has batch norm and is not frozen; leave it at 0"
+        )
+
+
+def norms_of(model: nn.Module) -> list[GlimpseNorm]:
+    """The layers that keep running statistics."""
+    return [layer for layer in model.modules() if isinstance(layer, GlimpseNorm)]
+
+
+@torch.no_grad()
+def settle(model: nn.Module, pictures: ImageSet, experiment: Experiment, engine: "Fabric") -> None:
+    """Replace the running statistics of `model` by their plain mean over some batches of unvaried `pictures`.
+
+    Rotated and warped digits are blurred by interpolation, so the statistics of training do not quite fit sharp ones.
+    Every process takes its share of each batch, as in training.
+    """
+    norms, training = norms_of(model), experiment.training
+    momentum = [norm.momentum for norm in norms]
+    order = torch.randperm(len(pictures), generator=generator_of(experiment.seed, training.epochs, training.settle))
+    batch = min(training.batch_size, len(pictures)) // engine.world_size * engine.world_size
+    model.eval()
+    for norm in norms:
+        norm.train()
+    for count, indices in enumerate(order[: len(order) // batch * batch].split(batch)[: training.settle], 1):
+        for norm in norms:
+            norm.momentum = 1 / count
+        model(batch_of(pictures, indices[engine.global_rank :: engine.world_size], engine.device).images)
+    for norm, usual in zip(norms, momentum, strict=True):
+        norm.momentum = usual
+    model.eval()

@@ -1,0 +1,66 @@
+"""Statistics of batch norm taken anew after training."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import stawm
+from stawm.data import batch_of
+from stawm.errors import UsageError
+from stawm.training.engine import start_engine
+from stawm.training.fit import fit
+from stawm.training.settle import norms_of, settle
+from tiny_model import stawm as tiny
+from tiny_run import TINY, digits, with_model, with_training
+
+
+def test_statistics_become_those_of_the_pictures_as_they_are() -> None:
+    """One batch of everything: the statistics of the first layer are those of its convolution."""
+    model, pictures = tiny(TINY.model), digits().train
+    whole = with_training(batch_size=len(pictures), settle=3)
+    first = norms_of(model.context)[0]
+    seen = []
+    first.register_forward_pre_hook(lambda layer, given: seen.append(given[0]))
+    settle(model, pictures, whole, start_engine("cpu"))
+    model(batch_of(pictures, torch.arange(len(pictures))).images)
+    maps = seen[-1].transpose(0, 1).flatten(1)
+    torch.testing.assert_close(first.running_mean[0], maps.mean(1))
+    torch.testing.assert_close(first.running_var[0], maps.var(1))
+    assert not model.training and all(not norm.training and norm.momentum == 0.1 for norm in norms_of(model))
+
+
+def test_batches_count_alike() -> None:
+    model, pictures = tiny(TINY.model), digits(32).train
+    first, seen = norms_of(model.context)[0], []
+    first.register_forward_pre_hook(lambda layer, given: seen.append(given[0].mean((0, 2, 3))))
+    settle(model, pictures, with_training(batch_size=8, settle=3), start_engine("cpu"))
+    assert len(seen) == 3
+    torch.testing.assert_close(first.running_mean[0], torch.stack(seen).mean(0))
+
+
+def test_a_run_settles_once_at_its_end_and_a_resumed_one_ends_the_same(tmp_path: Path) -> None:
+    plain = list(fit(TINY, tmp_path / "plain", data=digits()))
+    settled = list(fit(with_training(settle=4), tmp_path / "settled", data=digits()))
+    assert settled[0].held_out["terms"] == plain[0].held_out["terms"]
+    assert settled[1].held_out["terms"] != plain[1].held_out["terms"]
+    trained, other = (stawm.load(tmp_path / name).state_dict() for name in ("plain", "settled"))
+    differ = {name for name in trained if not torch.equal(trained[name], other[name])}
+    assert differ and all(name.endswith(("running_mean", "running_var")) for name in differ)
+
+    stopping = fit(with_training(settle=4), tmp_path / "stopped", data=digits())
+    next(stopping)
+    stopping.close()
+    [last] = fit(None, tmp_path / "stopped", resume=True, data=digits())
+    assert last.held_out["terms"] == settled[1].held_out["terms"]
+    again = stawm.load(tmp_path / "stopped").state_dict()
+    assert all(torch.equal(other[name], again[name]) for name in other)
+
+
+def test_a_model_without_batch_norm_has_nothing_to_settle(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    plain = {name: replace(getattr(TINY.model, name), block="plain4") for name in ("context", "glimpse")}
+    with pytest.raises(UsageError, match=r"training.settle=4 cannot be used.*leave it at 0"):
+        next(fit(with_training(with_model(**plain), settle=4), tmp_path / "run", data=digits()))
+    assert not (tmp_path / "run").exists()
