@@ -126,6 +126,16 @@ def test_what_a_run_started_from_is_known_by_its_weights(plain: Path, tmp_path: 
     assert str(plain) not in json.dumps(found.to_dict())
 
 
+def test_epochs_before_are_counted_back_to_the_first_run(plain: Path, tmp_path: Path):
+    trained(tmp_path / "second", "--training.start-from", str(plain))
+    trained(tmp_path / "third", "--training.start-from", str(tmp_path / "second"))
+    told = Told("mine", chosen_by="the paper")
+    first, second, third = (entry_of(run, told) for run in (plain, tmp_path / "second", tmp_path / "third"))
+    assert first.epochs_before == 0
+    assert second.epochs_before == first.epochs
+    assert third.epochs_before == first.epochs + second.epochs
+
+
 def test_an_unfinished_run_tells_the_epochs_done(tmp_path: Path):
     experiment = trained(tmp_path, epochs=1)
     found = entry_of(tmp_path, Told("half", chosen_by="the paper"))

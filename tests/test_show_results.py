@@ -50,6 +50,19 @@ def test_other_settings_other_pictures_and_other_epochs_are_other_rows():
     ]
 
 
+def test_runs_that_went_on_from_their_own_seeds_share_a_row_that_counts_both_stretches():
+    def onward(name: str, seed: int, source: str, before: int = 12):
+        return replace(entry(name, seed=seed, training={"epochs": 6, "start_from": source}), epochs_before=before)
+
+    entries = [onward(f"s{seed}", seed, f"runs/first-seed{seed}") for seed in (0, 1)]
+    others = [onward("other", 2, "runs/other-seed2"), onward("longer", 3, "runs/first-seed3", before=20)]
+    rows = result_rows([*entries, *others])
+    assert [[found.name for found in row.entries] for row in rows] == [["s0", "s1"], ["other"], ["longer"]]
+    lines = results(entries, LEDGER).splitlines()
+    assert "| 12 + 6 of 200 |" in lines[2]
+    assert "--training.start-from runs/first-seed0`" in lines[6]
+
+
 def test_notes_tell_validation_and_what_was_stopped():
     kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
     line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]

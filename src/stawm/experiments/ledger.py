@@ -107,6 +107,8 @@ class Entry:
     controls: tuple[Control, ...] = ()
     started_from: str = ""
     """SHA-256 of the weights that the run started from, where it did."""
+    epochs_before: int = 0
+    """Epochs that those weights had had, where the whole model went on from them."""
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:

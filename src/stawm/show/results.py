@@ -58,11 +58,18 @@ def trials(entries: Sequence[Entry]) -> str:
 
 def result_rows(entries: Sequence[Entry]) -> list[Row]:
     """Results as rows, in the order of their first entries; those that differ only in the seed share one."""
-    groups: dict[tuple[Experiment, int, str], list[Entry]] = {}
+    groups: dict[tuple[Experiment, int, int, str], list[Entry]] = {}
     for entry in entries:
-        key = replace(entry.experiment, seed=0, **WORDS), entry.epochs, entry.data.test
+        key = _seedless(entry.experiment), entry.epochs_before, entry.epochs, entry.data.test
         groups.setdefault(key, []).append(entry)
     return [Row(tuple(sorted(group, key=lambda entry: entry.seed))) for group in groups.values()]
+
+
+def _seedless(experiment: Experiment) -> Experiment:
+    """The experiment for any seed; one that goes on from a run of its own seed goes on from any seed's."""
+    source = experiment.training.start_from.removesuffix(f"-seed{experiment.seed}")
+    training = replace(experiment.training, start_from=source)
+    return replace(experiment, seed=0, training=training, **WORDS)
 
 
 def put_into(path: Path, kind: Kind, entries: Sequence[Entry], ledger: Path) -> None:
@@ -112,7 +119,7 @@ def _result(row: Row, number: int, ledger: Path) -> tuple[str, ...]:
         ", ".join(told_score(name, row.score(name)) for name in names),
         f"{entry.measured.count:,} {entry.measured.split}, {entry.data.name}",
         ", ".join(seeds),
-        f"{entry.epochs}{of}",
+        f"{f'{entry.epochs_before} + ' if entry.epochs_before else ''}{entry.epochs}{of}",
         _time(statistics.fmean(other.seconds for other in row.entries)),
     )
 

@@ -84,6 +84,7 @@ def entry_of(
         validation=held_out if told.kind == "result" else None,
         controls=found,
         started_from=_started_from(experiment),
+        epochs_before=_epochs_before(experiment),
         note=told.note,
     )
 
@@ -117,6 +118,18 @@ def _started_from(experiment: Experiment) -> str:
         return fingerprint(load_trained(source).model) if source else ""
     except CheckpointError:
         return ""
+
+
+def _epochs_before(experiment: Experiment) -> int:
+    """The epochs of the runs that a whole model went on from, one after the other, as far as they are still there."""
+    source = experiment.training.start_from
+    if not source or experiment.training.learns != "all":
+        return 0
+    try:
+        trained = load_trained(source)
+    except CheckpointError:
+        return 0
+    return int(trained.metrics["epoch"]) + _epochs_before(trained.experiment)
 
 
 def _check_data(run: Path, data: Splits) -> None:
