@@ -130,8 +130,9 @@ class _Fit:
         progress, training, seed = self.progress, self.experiment.training, self.experiment.seed
         order = torch.randperm(len(self.train), generator=generator_of(seed, progress.epoch))
         varied = self.experiment.data
-        before, started = progress.seconds, time.perf_counter()
+        begun = time.perf_counter()
         pictures = self.views.of_epoch(progress.epoch, self.engine.device) if self.views else self.train
+        before, started = progress.seconds, time.perf_counter()
         while progress.position < self.steps:
             first = progress.position * self.batch + self.engine.global_rank * self.share
             batch = batch_of(pictures, order[first : first + self.share], self.engine.device)
@@ -145,6 +146,8 @@ class _Fit:
             if every > 0 and progress.step % every == 0 and progress.position < self.steps:
                 self._save()
                 progress.seconds = before + time.perf_counter() - started
+        # Only now, so that the time left is told from the steps.
+        progress.seconds += started - begun
 
     def _step(self) -> Step:
         progress, training = self.progress, self.experiment.training
