@@ -82,6 +82,17 @@ def test_a_warp_of_nothing_is_a_rotation(height: int, width: int) -> None:
     )
 
 
+def test_bicubic_sampling_blurs_less_and_stays_within_bounds() -> None:
+    images = torch.rand(64, 1, 28, 28).round()
+    for warp in (0.0, 0.5):
+        soft, sharp = (
+            augment(images, DataConfig(rotate=20, warp=warp, sampling=sampling), generator())
+            for sampling in ("bilinear", "bicubic")
+        )
+        assert sharp.std() > 1.05 * soft.std() and sharp.min() >= 0 and sharp.max() <= 1
+        assert torch.corrcoef(torch.stack([soft.flatten(), sharp.flatten()]))[0, 1] > 0.95, "the same turn and warp"
+
+
 def test_shift_moves_whole_pixels_and_lets_zeros_in() -> None:
     images = dot(4, 4, width=12, batch=400)
     moved = augment(images, DataConfig(rotate=0, shift=2), generator())

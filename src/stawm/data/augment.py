@@ -4,7 +4,7 @@ Every number is drawn here, from the generator that is passed in; kornia only ap
 """
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from stawm.errors import UsageError
 
+Sampling = Literal["bilinear", "bicubic"]
 MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
 TURN = 2 * math.pi
 SMOOTHNESS = 1 / 7
@@ -31,6 +32,11 @@ class Variation(Protocol):
     @property
     def warp(self) -> float:
         """Standard deviation of a pixel's elastic displacement, in pixels."""
+        ...
+
+    @property
+    def sampling(self) -> Sampling:
+        """How turned and warped pictures are interpolated."""
         ...
 
     @property
@@ -62,9 +68,10 @@ def augment(
             f"{variation.jitter:g} cannot be used: rotate, warp and shift are at least 0, jitter lies between 0 and 1"
         )
     if variation.warp:
-        images = warped(images, uniform(images, variation.rotate, generator), variation.warp, generator)
+        degrees = uniform(images, variation.rotate, generator)
+        images = warped(images, degrees, variation.warp, generator, variation.sampling)
     elif variation.rotate:
-        images = rotated(images, uniform(images, variation.rotate, generator))
+        images = rotated(images, uniform(images, variation.rotate, generator), variation.sampling)
     if variation.shift:
         images = shifted(images, variation.shift, generator)
     if variation.flip:
@@ -83,15 +90,18 @@ def uniform(
 
 
 def rotated(
-    images: Float[Tensor, "batch channel height width"], degrees: Float[Tensor, " batch"]
+    images: Float[Tensor, "batch channel height width"],
+    degrees: Float[Tensor, " batch"],
+    sampling: Sampling = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
-    """Each picture turned anticlockwise about its centre, bilinear, with zeros where nothing was."""
+    """Each picture turned anticlockwise about its centre, with zeros where nothing was."""
     try:
         from kornia.geometry.transform import rotate
     except ImportError as failure:
         raise UsageError(MISSING) from failure
     # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
-    return rotate(images, degrees, mode="bilinear", padding_mode="zeros", align_corners=True)
+    turned = rotate(images, degrees, mode=sampling, padding_mode="zeros", align_corners=True)
+    return turned if sampling == "bilinear" else turned.clamp(0, 1)
 
 
 def warped(
@@ -99,11 +109,12 @@ def warped(
     degrees: Float[Tensor, " batch"],
     deviation: float,
     generator: Generator,
+    sampling: Sampling = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
     """Each picture turned anticlockwise and pulled about smoothly (Simard et al., 2003), with zeros where nothing was.
 
     Away from the edges a pixel's displacement has the standard deviation `deviation` (in pixels) along each axis. Both
-    in one bilinear step: two would blur digits so much that batch norm no longer fits sharp ones.
+    in one interpolation: two would blur digits so much that batch norm no longer fits sharp ones.
     """
     try:
         from kornia.filters import gaussian_blur2d
@@ -121,7 +132,8 @@ def warped(
     ratio = half[1] / half[0]
     rows = [cosine, -sine * ratio, torch.zeros_like(sine), sine / ratio, cosine, torch.zeros_like(sine)]
     turned = F.affine_grid(torch.stack(rows, 1).unflatten(1, (2, 3)), list(images.shape), align_corners=True)
-    return F.grid_sample(images, turned + pulled, mode="bilinear", padding_mode="zeros", align_corners=True)
+    changed = F.grid_sample(images, turned + pulled, mode=sampling, padding_mode="zeros", align_corners=True)
+    return changed if sampling == "bilinear" else changed.clamp(0, 1)
 
 
 def shifted(

@@ -17,6 +17,7 @@ Canvas = Literal["addition", "bernoulli"]
 Divergence = Literal["concatenated", "joint"]
 Kind = Literal["stawm", "vae"]
 Learns = Literal["all", "head"]
+Sampling = Literal["bilinear", "bicubic"]
 Schedule = Literal["constant", "decay", "one-cycle"]
 
 
@@ -108,6 +109,8 @@ class DataConfig:
     """Largest random rotation, in degrees."""
     warp: float = 0.0
     """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
+    sampling: Sampling = "bilinear"
+    """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less."""
     shift: int = 0
     """Largest random shift in pixels, either way (a random crop after zero padding)."""
     flip: bool = False
@@ -115,7 +118,7 @@ class DataConfig:
     jitter: float = 0.0
     """Largest relative change of brightness, contrast, saturation and hue."""
     views: int = 0
-    """For a frozen model: so many variations of each picture, looked at once and stored; 0 is a new one each epoch."""
+    """For a frozen model: each picture as it is and views - 1 variations of it, stored; 0 is a new one each epoch."""
     hold_out: int = 0
     """The last so-many training pictures are kept for validation and measured on, instead of the test set."""
 
@@ -152,7 +155,7 @@ class TrainingConfig:
     average: float = 0.0
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
     settle: int = 0
-    """After the last epoch, batch norm takes its running statistics anew from so many batches of unvaried pictures."""
+    """Batches of unvaried pictures for new statistics of batch norm: after training, or before a head learns."""
     checkpoint_every: int = 250
     """Steps between checkpoints; there is always one at the end of an epoch."""
     start_from: str = ""

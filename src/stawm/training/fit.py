@@ -122,6 +122,9 @@ class _Fit:
     def _store(self) -> None:
         """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew."""
         taught, data = self.trainer.taught, self.experiment.data
+        if isinstance(taught, Readout) and self.experiment.training.settle and self.progress.step == 0:
+            for model in {id(model): model for model in (self.trainer.model, self.trainer.exported)}.values():
+                settle(model, self.train, self.experiment, self.engine)
         if isinstance(taught, Readout) and isinstance(self.held_out, ImageSet) and (data.views or not data.varies):
             self.views = Views(taught, self.train, data, self.experiment.seed)
             self.held_out = stored_features(taught, self.held_out, self.engine.device)
@@ -169,7 +172,8 @@ class _Fit:
         progress, trainer = self.progress, self.trainer
         terms, health = progress.means(TERM), progress.means(HEALTH)
         started = time.perf_counter()
-        if self.experiment.training.settle and progress.epoch + 1 == self.experiment.training.epochs:
+        last = progress.epoch + 1 == self.experiment.training.epochs
+        if self.experiment.training.settle and last and not isinstance(trainer.taught, Readout):
             settle(trainer.exported, self.train, self.experiment, self.engine)
         found = evaluate(trainer.judged, self.held_out, trainer.objective, engine=self.engine)
         timing = {

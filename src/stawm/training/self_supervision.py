@@ -25,7 +25,7 @@ def check_start(experiment: Experiment) -> None:
     Views that nothing would use are refused too.
     """
     data = experiment.data
-    if data.views < 0 or (data.views and not (data.varies and experiment.training.learns == "head")):
+    if data.views and not (data.views > 1 and data.varies and experiment.training.learns == "head"):
         raise UsageError(
             f"data.views={data.views} cannot be used: a frozen model (--training.learns head) stores this many "
             "variations of each picture, and something must vary, such as --data.rotate 20; leave it at 0"
@@ -58,7 +58,8 @@ def start_from(model: Model, experiment: Experiment) -> None:
 class Views:
     """What the frozen part of a model makes of the pictures to learn from: one view an epoch, in turn, each made once.
 
-    A view varies every picture by its own random amount, drawn from seed and view alone: a resumed run sees the same.
+    The first is of the pictures as they are, for those are what is asked about later; any other varies every picture by
+    its own random amount, drawn from seed and view alone: a resumed run sees the same.
     """
 
     def __init__(self, readout: Readout, pictures: ImageSet, data: DataConfig, seed: int = 0) -> None:
@@ -72,9 +73,8 @@ class Views:
         view = epoch % self.count
         if view not in self.stored:
             chance = generator_of(self.seed, view, len(self.pictures))
-            self.stored[view] = stored_features(
-                self.readout, self.pictures, device, vary=lambda images: augment(images, self.data, chance)
-            )
+            vary = (lambda images: augment(images, self.data, chance)) if view else None
+            self.stored[view] = stored_features(self.readout, self.pictures, device, vary=vary)
         return self.stored[view]
 
 

@@ -1,4 +1,4 @@
-"""Batch norm after training: running statistics of pictures as they are, not as augmentation made them."""
+"""Batch norm for use: running statistics of pictures as they are, not as augmentation made them."""
 
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def check_settle(experiment: Experiment, model: nn.Module) -> None:
-    """Refuse to settle a model that has no statistics, or that is frozen."""
+    """Refuse to settle a model that has no statistics."""
     asked = experiment.training.settle
     if not asked:
         return
-    if asked < 0 or experiment.training.learns == "head" or not norms_of(model):
+    if asked < 0 or not norms_of(model):
         raise UsageError(
             f"training.settle={asked} cannot be used: it takes the statistics of batch norm anew from so many batches, "
-            "in a model that has batch norm and is not frozen; leave it at 0"
+            "in a model that has batch norm; leave it at 0"
         )
 
 
