@@ -85,6 +85,7 @@ def _table(measured: Sequence[Measured]) -> list[str]:
 def _recipe(experiment: Experiment, epochs: int) -> list[str]:
     training, data = experiment.training, experiment.data
     varied = [f"rotated by up to {data.rotate:g}°"] if data.rotate else []
+    varied += [f"warped by {data.warp:g} pixels"] if data.warp else []
     varied += [f"shifted by up to {data.shift} pixels"] if data.shift else []
     varied += ["mirrored"] if data.flip else []
     varied += [f"colours changed by up to {data.jitter:.0%}"] if data.jitter else []
