@@ -72,6 +72,8 @@ def augment(
         images = warped(images, degrees, variation.warp, generator, variation.sampling)
     elif variation.rotate:
         images = rotated(images, uniform(images, variation.rotate, generator), variation.sampling)
+    if variation.sampling == "bicubic" and (variation.warp or variation.rotate):
+        images = images.clamp(0, 1)  # it overshoots beside edges
     if variation.shift:
         images = shifted(images, variation.shift, generator)
     if variation.flip:
@@ -100,8 +102,7 @@ def rotated(
     except ImportError as failure:
         raise UsageError(MISSING) from failure
     # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
-    turned = rotate(images, degrees, mode=sampling, padding_mode="zeros", align_corners=True)
-    return turned if sampling == "bilinear" else turned.clamp(0, 1)
+    return rotate(images, degrees, mode=sampling, padding_mode="zeros", align_corners=True)
 
 
 def warped(
@@ -132,8 +133,7 @@ def warped(
     ratio = half[1] / half[0]
     rows = [cosine, -sine * ratio, torch.zeros_like(sine), sine / ratio, cosine, torch.zeros_like(sine)]
     turned = F.affine_grid(torch.stack(rows, 1).unflatten(1, (2, 3)), list(images.shape), align_corners=True)
-    changed = F.grid_sample(images, turned + pulled, mode=sampling, padding_mode="zeros", align_corners=True)
-    return changed if sampling == "bilinear" else changed.clamp(0, 1)
+    return F.grid_sample(images, turned + pulled, mode=sampling, padding_mode="zeros", align_corners=True)
 
 
 def shifted(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Sums = dict[str, list[float]]
-EMITTER, INVERSE = "policy.emitter.", "policy.inverse."
+EMITTER, INVERSE = "policy.emitter", "policy.inverse"
 """What chooses where to look, and where sketches are pasted."""
 
 
@@ -57,7 +57,7 @@ def optimiser_for(model: nn.Module, config: TrainingConfig) -> torch.optim.Adam:
     """
     shares = {EMITTER: config.pose_share, INVERSE: config.paste_share}
     learning = [
-        (shares.get(".".join(name.split(".")[:2]) + ".", 1.0), weight)
+        (shares.get(".".join(name.split(".")[:2]), 1.0), weight)
         for name, weight in model.named_parameters()
         if weight.requires_grad
     ]

@@ -123,7 +123,7 @@ class _Fit:
         """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew."""
         taught, data = self.trainer.taught, self.experiment.data
         if isinstance(taught, Readout) and self.experiment.training.settle and self.progress.step == 0:
-            for model in {id(model): model for model in (self.trainer.model, self.trainer.exported)}.values():
+            for model in dict.fromkeys((self.trainer.model, self.trainer.exported)):
                 settle(model, self.train, self.experiment, self.engine)
         if isinstance(taught, Readout) and isinstance(self.held_out, ImageSet) and (data.views or not data.varies):
             self.views = Views(taught, self.train, data, self.experiment.seed)

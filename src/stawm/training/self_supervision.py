@@ -27,8 +27,8 @@ def check_start(experiment: Experiment) -> None:
     data = experiment.data
     if data.views and not (data.views > 1 and data.varies and experiment.training.learns == "head"):
         raise UsageError(
-            f"data.views={data.views} cannot be used: a frozen model (--training.learns head) stores this many "
-            "variations of each picture, and something must vary, such as --data.rotate 20; leave it at 0"
+            f"data.views={data.views} cannot be used: a frozen model (--training.learns head) stores each picture as "
+            "it is and varied, so give 2 or more and something that varies, such as --data.rotate 20; or leave it at 0"
         )
     if experiment.training.learns == "head" and not experiment.training.start_from:
         first = experiment.after or "a drawing preset"
