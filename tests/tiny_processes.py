@@ -17,7 +17,7 @@ from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 
 SURE = with_training(
-    with_data(with_model(dropout=0.0), rotate=0.0), epochs=2, batch_size=8, learning_rate=1e-3, clip_norm=5.0
+    with_data(with_model(dropout=0.0), rotate=0.0), epochs=2, batch_size=8, learning_rate=1e-3, clip_norm=5.0, settle=3
 )
 """Without dropout and augmentation, which every process draws for itself."""
 STOP = 7

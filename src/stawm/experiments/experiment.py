@@ -151,13 +151,14 @@ class TrainingConfig:
     paste_share: float = 1.0
     """The same for the emitter of inverse poses, by which sketches are pasted: less keeps sketches sharp."""
     clip_norm: float = 5.0
+    """Largest norm of the gradient, which is shortened to it (0: never)."""
     label_smoothing: float = 0.0
     average: float = 0.0
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
     settle: int = 0
     """Batches of unvaried pictures for new statistics of batch norm: after training, or before a head learns."""
     checkpoint_every: int = 250
-    """Steps between checkpoints; there is always one at the end of an epoch."""
+    """Steps between checkpoints (0: none); there is always one at the end of an epoch."""
     start_from: str = ""
     """Trained weights to start from: a run, a folder of weights, or the name of weights that come with the package."""
     learns: Learns = "all"

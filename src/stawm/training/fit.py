@@ -12,6 +12,7 @@ from stawm.data.augment import augment
 from stawm.data.image_set import FeatureSet, ImageSet, Splits, batch_of, part_of
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment
+from stawm.experiments.ranges import check_ranges
 from stawm.experiments.readout import Readout
 from stawm.training import checkpoint as checkpoints
 from stawm.training.checkpoint import Checkpoint
@@ -240,6 +241,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
         raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
     if wanted is None:
         raise UsageError("no experiment given to start a run with; name a preset")
+    check_ranges(wanted)
     check_start(wanted)
     return wanted
 

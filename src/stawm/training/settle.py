@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def check_settle(experiment: Experiment, model: nn.Module) -> None:
     """Refuse to settle a model that has no statistics."""
     asked = experiment.training.settle
-    if not asked:
-        return
-    if asked < 0 or not norms_of(model):
+    if asked and not norms_of(model):
         raise UsageError(
             f"training.settle={asked} cannot be used: it takes the statistics of batch norm anew from so many batches, "
             "in a model that has batch norm; leave it at 0"
