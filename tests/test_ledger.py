@@ -56,7 +56,29 @@ def test_entries_that_are_kept_are_whole_and_can_be_repeated(path: Path):
     assert len(kept.weights) == len(kept.data.train) == len(kept.data.test) == 64
     assert 0 < kept.epochs <= kept.experiment.training.epochs
     assert kept.seconds > 0
-    assert repeated(command(kept.experiment)) == replace(kept.experiment, **WORDS)
+    assert replace(repeated(command(kept.experiment)), name=kept.preset) == replace(kept.experiment, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("mnist-classify-8-fast", "mnist-classify-8-fast-seed0"),
+        ("mnist-draw-6-fast", "mnist-draw-6-6-seed0"),
+        ("mnist-sketchpad-fast", "mnist-sketchpad-seed0"),
+        ("cifar10-draw-16-fast", "cifar10-draw-16-4-seed0"),
+        ("cifar10-vae-fast", "cifar10-vae-4-seed0"),
+    ],
+)
+def test_a_fast_preset_is_the_recipe_that_was_measured(name: str, found: str):
+    """So that its command repeats the number, which is the one that it says to reach."""
+    kept = read_entry(ROOT / LEDGER / f"{found}.json")
+    assert changes(kept.experiment, name).keys() <= {"training.checkpoint_every"}
+    assert command(kept.experiment).startswith(f"stawm train {name} --seed 0")
+    told = re.match(r"[\d.]+", preset(name).reach)
+    if told:
+        scores, decimals = kept.measured.scores, len(told[0].partition(".")[2])
+        reached = 100 * scores["error"] if "error" in scores else scores["mse"]
+        assert round(reached, decimals) == float(told[0])
 
 
 def test_every_result_of_a_preset_in_the_paper_has_the_papers_numbers_beside_it():

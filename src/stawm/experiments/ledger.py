@@ -14,6 +14,8 @@ from stawm.storage import write_text
 LEDGER = "results"
 """The folder of the ledger; results lie in it, trials in a folder of its own."""
 TRIALS = "trials"
+FAST = "-fast"
+"""Ends the name of a preset that is a paper's experiment with a recipe of our own."""
 WORDS: dict[str, Any] = {"about": "", "paper": "", "reach": "", "deviations": (), "after": ""}
 
 Kind = Literal["result", "trial"]
@@ -128,7 +130,6 @@ class Published:
 
 PAPER = {
     "mnist-classify-8": Published(200, "error", 0.0041, 0.0003),
-    "mnist-classify-8-fast": Published(200, "error", 0.0041, 0.0003),
     "mnist-classify-28": Published(200, "error", 0.0035, 0.0002),
     "mnist-draw-4": Published(100),
     "mnist-draw-6": Published(100),
@@ -142,6 +143,7 @@ PAPER = {
     "cifar10-vae-self-supervised": Published(50, "error", 0.6344, 0.0031),
     "celeba-draw-32": Published(100),
 }
+PAPER |= {name: PAPER[name.removesuffix(FAST)] for name in PRESETS if name.endswith(FAST)}
 """The paper's numbers by preset; those of the small siblings are not in it."""
 
 
@@ -191,11 +193,10 @@ def path_of(folder: Path, entry: Entry) -> Path:
     return _path(folder, entry.name, entry.kind)
 
 
-def changes(experiment: Experiment) -> dict[str, Change]:
-    """The settings of an experiment that are not those of its preset, by dotted name; words and the seed apart."""
-    before, after = (
-        _flat(replace(which, seed=0, **WORDS).to_dict()) for which in (preset(experiment.name), experiment)
-    )
+def changes(experiment: Experiment, name: str = "") -> dict[str, Change]:
+    """The settings of an experiment that are not those of its preset, or of the one named; words and seed apart."""
+    against = replace(preset(name or experiment.name), name=experiment.name)
+    before, after = (_flat(replace(which, seed=0, **WORDS).to_dict()) for which in (against, experiment))
     return {name: Change(before[name], value) for name, value in after.items() if value != before[name]}
 
 
@@ -210,9 +211,11 @@ def without_places(experiment: Experiment) -> Experiment:
 
 
 def command(experiment: Experiment) -> str:
-    """The command that trains this experiment, with presets as they are now."""
-    parts = ["stawm", "train", experiment.name, "--seed", str(experiment.seed)]
-    for name, change in changes(experiment).items():
+    """The command that trains this experiment, with presets as they are now (its own, or the fast sibling)."""
+    names = [name for name in (experiment.name, experiment.name + FAST) if name in PRESETS]
+    near = min(names, key=lambda name: len(changes(experiment, name)))
+    parts = ["stawm", "train", near, "--seed", str(experiment.seed)]
+    for name, change in changes(experiment, near).items():
         value = change.run
         parts += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, list | tuple) else [value])]
     return shlex.join(parts)

@@ -45,32 +45,6 @@ MNIST_CLASSIFY_28 = replace(
     ),
 )
 
-MNIST_CLASSIFY_8_FAST = replace(
-    MNIST_CLASSIFY_8,
-    name="mnist-classify-8-fast",
-    about="The paper's 8×8 classifier with a recipe of our own: good in 12 epochs instead of 200.",
-    reach="0.8 % test error within 12 epochs (the paper's 200 epochs: 0.41 %)",
-    deviations=(
-        *MNIST_CLASSIFY_8.deviations,
-        "12 epochs: warm-up, a cosine to zero and a running average of the weights; clipping at 1",
-        "where to look is learnt at a tenth of the rate, and glimpses start at three quarters of the image: at the "
-        "full rate the first ones left it, and the error after three epochs was half as high again",
-        "dropout of 0.3, not 0.5, and digits also shifted by up to a pixel: 12 epochs underfit before they overfit",
-        "the last 5,000 training digits are kept for validation",
-    ),
-    model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
-    data=replace(MNIST_CLASSIFY_8.data, shift=1, hold_out=5000),
-    training=TrainingConfig(
-        epochs=12,
-        learning_rate=6e-4,
-        pose_share=0.1,
-        schedule="one-cycle",
-        warmup=0.1,
-        clip_norm=1.0,
-        average=0.998,
-    ),
-)
-
 MNIST_DRAW_8 = replace(
     MNIST_CLASSIFY_8,
     name="mnist-draw-8",

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from stawm.errors import UsageError
-from stawm.experiments import laptop, mnist, natural
+from stawm.experiments import fast, laptop, mnist, natural
 from stawm.experiments.experiment import Experiment
 
 PRESETS = {
@@ -11,15 +11,19 @@ PRESETS = {
     for experiment in (
         mnist.MNIST_CLASSIFY_8,
         mnist.MNIST_CLASSIFY_28,
-        mnist.MNIST_CLASSIFY_8_FAST,
+        fast.MNIST_CLASSIFY_8_FAST,
         mnist.MNIST_DRAW_4,
         mnist.MNIST_DRAW_6,
+        fast.MNIST_DRAW_6_FAST,
         mnist.MNIST_DRAW_8,
         mnist.MNIST_SELF_SUPERVISED,
         mnist.MNIST_SKETCHPAD,
+        fast.MNIST_SKETCHPAD_FAST,
         natural.CIFAR10_CLASSIFY_MOBILENET,
         natural.CIFAR10_DRAW_16,
+        fast.CIFAR10_DRAW_16_FAST,
         natural.CIFAR10_VAE,
+        fast.CIFAR10_VAE_FAST,
         natural.CIFAR10_SELF_SUPERVISED,
         natural.CIFAR10_VAE_SELF_SUPERVISED,
         natural.CELEBA_DRAW_32,
