@@ -67,7 +67,7 @@ def test_notes_tell_validation_and_what_was_stopped():
     kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
     line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]
     assert "Stopped after 30 of the 200 epochs asked for." in line
-    assert "Recipe chosen by: the paper. There: 0.60 % error." in line
+    assert "Recipe chosen by: the paper. On 5,000 validation pictures: 0.60 % error." in line
     assert line.endswith(" Killed by the night.")
 
 

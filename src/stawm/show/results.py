@@ -135,7 +135,7 @@ def _note(row: Row) -> str:
     parts.append(f"Recipe chosen by: {entry.chosen_by}.")
     if entry.validation:
         kept = [told_score(name, _validation(row, name)) for name in SCORES if name in entry.validation.scores]
-        parts.append(f"There: {', '.join(kept)}.")
+        parts.append(f"On {entry.validation.count:,} validation pictures: {', '.join(kept)}.")
     parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}{processes}, torch {machine.torch}.")
     parts += list(dict.fromkeys(_sentence(other.note) for other in row.entries if other.note))
     return " ".join(parts)
