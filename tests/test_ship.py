@@ -63,7 +63,7 @@ def test_a_run_with_a_validation_split_is_never_measured_on_the_test_set(tmp_pat
     export(build(held.model), held, tmp_path / "run")
     shipped = ship(tmp_path / "run", "tiny", tmp_path / "home")
     assert [(row.split, row.count) for row in shipped.measured] == [("validation", 7)] * 2
-    assert "all but the last 7, which chose the recipe" in (shipped.folder / "CARD.md").read_text()
+    assert "all but the last 7, kept for validation" in (shipped.folder / "CARD.md").read_text()
 
 
 def test_the_card_has_what_the_ledger_holds_of_these_weights_on_the_test_set(tmp_path: Path):

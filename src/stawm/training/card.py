@@ -62,7 +62,7 @@ def _seen(experiment: Experiment) -> str:
 
 def _learnt_from(experiment: Experiment) -> str:
     data = experiment.data
-    kept = f", all but the last {data.hold_out:,}, which chose the recipe" if data.hold_out else ""
+    kept = f", all but the last {data.hold_out:,}, kept for validation" if data.hold_out else ""
     return f"the training pictures of `{data.name}`{kept}; none of its test pictures."
 
 
