@@ -27,6 +27,7 @@ from stawm.experiments.ledger import (
 )
 from stawm.experiments.presets import PRESETS, preset
 from stawm.show.results import block, standing
+from test_promises import COMMANDS
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
@@ -97,6 +98,15 @@ def repeated(line: str) -> Any:
     verb, name, *arguments = shlex.split(line)[1:]
     assert verb == "train"
     return replace(override(preset(name), arguments), **WORDS)
+
+
+def test_commands_of_the_readme_that_name_the_run_of_an_entry_repeat_it():
+    named = [re.fullmatch(r"(stawm train .*) --run runs/(\S+) (.*)", line) for line in COMMANDS]
+    chain = [found for found in named if found and (ROOT / LEDGER / f"{found[2]}.json").exists()]
+    assert len(chain) == 2
+    for found in chain:
+        kept = read_entry(ROOT / LEDGER / f"{found[2]}.json")
+        assert repeated(f"{found[1]} {found[3]}") == replace(kept.experiment, **WORDS)
 
 
 def test_the_command_gives_the_same_settings_back():

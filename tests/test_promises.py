@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-COMMANDS = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+COMMANDS = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.replace("\\\n", "").splitlines()]
 
 QUICK = ("presets", "evaluate", "figure", "table", "data", "look")
 
