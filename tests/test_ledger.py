@@ -76,10 +76,15 @@ def test_a_fast_preset_is_the_recipe_that_was_measured(name: str, found: str):
     assert changes(kept.experiment, name).keys() <= {"training.checkpoint_every"}
     assert command(kept.experiment).startswith(f"stawm train {name} --seed 0")
     told = re.match(r"[\d.]+", preset(name).reach)
-    if told:
-        scores, decimals = kept.measured.scores, len(told[0].partition(".")[2])
-        reached = 100 * scores["error"] if "error" in scores else scores["mse"]
-        assert round(reached, decimals) == float(told[0])
+    assert told
+    scores, decimals = kept.measured.scores, len(told[0].partition(".")[2])
+    reached = 100 * scores["error"] if "error" in scores else scores["mse"]
+    assert round(reached, decimals) == float(told[0])
+
+
+def test_an_experiment_of_a_preset_that_is_gone_has_no_command():
+    with pytest.raises(UsageError, match="no preset 'gone'"):
+        command(replace(preset("mnist-draw-6"), name="gone"))
 
 
 def test_every_result_of_a_preset_in_the_paper_has_the_papers_numbers_beside_it():

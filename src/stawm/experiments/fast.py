@@ -6,7 +6,7 @@ from stawm.experiments.experiment import TrainingConfig
 from stawm.experiments.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SKETCHPAD
 from stawm.experiments.natural import CIFAR10_DRAW_16, CIFAR10_VAE
 
-FAST = TrainingConfig(
+MNIST_RECIPE = TrainingConfig(
     epochs=12,
     learning_rate=6e-4,
     pose_share=0.1,
@@ -17,6 +17,7 @@ FAST = TrainingConfig(
 )
 CYCLE = "warm-up, a cosine to zero and a running average of the weights"
 LOOKS_SLOWLY = "where to look is learnt at a tenth of the rate"
+LOOKS_STEADILY = f"{LOOKS_SLOWLY}, and glimpses start at three quarters of the image, so that they stay on it"
 HELD_OUT = "the last 5,000 training pictures are kept for validation"
 
 MNIST_CLASSIFY_8_FAST = replace(
@@ -34,17 +35,18 @@ MNIST_CLASSIFY_8_FAST = replace(
     ),
     model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
     data=replace(MNIST_CLASSIFY_8.data, shift=1, hold_out=5000),
-    training=FAST,
+    training=MNIST_RECIPE,
 )
 
 MNIST_DRAW_6_FAST = replace(
     MNIST_DRAW_6,
     name="mnist-draw-6-fast",
     about="mnist-draw-6 with a recipe of our own: strokes in 6 epochs instead of 100.",
+    reach="0.011 mean squared error within 6 epochs (the paper gives no number)",
     deviations=(
         *MNIST_DRAW_6.deviations,
         f"6 epochs: {CYCLE}; clipping at 1; dropout of 0.2",
-        f"{LOOKS_SLOWLY}, and glimpses start at three quarters of the image, so that they stay on it",
+        LOOKS_STEADILY,
         "θ = 4, not 0.5: with less of each code itself, twelve writes saturated the memory",
         HELD_OUT,
     ),
@@ -55,7 +57,7 @@ MNIST_DRAW_6_FAST = replace(
         memory=replace(MNIST_DRAW_6.model.memory, theta=4.0),
     ),
     data=replace(MNIST_DRAW_6.data, hold_out=5000),
-    training=replace(FAST, epochs=6),
+    training=replace(MNIST_RECIPE, epochs=6),
 )
 
 MNIST_SKETCHPAD_FAST = replace(
@@ -66,12 +68,12 @@ MNIST_SKETCHPAD_FAST = replace(
     deviations=(
         *MNIST_SKETCHPAD.deviations,
         f"10 epochs: {CYCLE}; clipping at 1; dropout of 0.3; digits also shifted by up to a pixel",
-        f"{LOOKS_SLOWLY}, and glimpses start at three quarters of the image, so that they stay on it",
+        LOOKS_STEADILY,
         HELD_OUT,
     ),
     model=replace(MNIST_SKETCHPAD.model, dropout=0.3, glimpse_scale=0.75),
     data=replace(MNIST_SKETCHPAD.data, shift=1, hold_out=5000),
-    training=replace(FAST, epochs=10),
+    training=replace(MNIST_RECIPE, epochs=10),
 )
 
 CIFAR10_DRAW_16_FAST = replace(

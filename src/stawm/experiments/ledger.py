@@ -212,8 +212,8 @@ def without_places(experiment: Experiment) -> Experiment:
 
 def command(experiment: Experiment) -> str:
     """The command that trains this experiment, with presets as they are now (its own, or the fast sibling)."""
-    names = [name for name in (experiment.name, experiment.name + FAST) if name in PRESETS]
-    near = min(names, key=lambda name: len(changes(experiment, name)))
+    siblings = [name for name in (experiment.name + FAST,) if name in PRESETS]
+    near = min([experiment.name, *siblings], key=lambda name: len(changes(experiment, name)))
     parts = ["stawm", "train", near, "--seed", str(experiment.seed)]
     for name, change in changes(experiment, near).items():
         value = change.run
