@@ -23,7 +23,7 @@ from stawm.data.image_set import part_of
 from stawm.look.given import open_given
 from stawm.look.ink import box_of
 from stawm.look.looker import Looker, Prepared, preferred
-from stawm.training.weights import load_trained
+from stawm.store.weights import load_trained
 
 SHEET = 280
 AT_ONCE = 250

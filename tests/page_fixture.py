@@ -11,7 +11,7 @@ from browser_fixture import Visit, serving, visiting
 from stawm.data.load import load_data
 from stawm.experiments.build import build
 from stawm.experiments.presets import preset
-from stawm.training.weights import export
+from stawm.store.weights import export
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -11,7 +11,7 @@ from stawm.experiments.experiment import DataConfig, DrawConfig
 from stawm.show.anytime import error_after_each
 from stawm.show.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from stawm.show.sheet import LINES, Colour
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_entry import entry
 from tiny_model import stawm
 from tiny_run import TINY, with_model

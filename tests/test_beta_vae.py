@@ -14,10 +14,10 @@ from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, DrawConfig
 from stawm.experiments.presets import preset
+from stawm.measure.evaluate import evaluate
 from stawm.model.objectives import Batch, Drawing
-from stawm.training.evaluate import evaluate
+from stawm.store.weights import load
 from stawm.training.fit import fit
-from stawm.training.weights import load
 from tiny_model import SMALL
 from tiny_run import digits, with_data, with_model, with_training
 

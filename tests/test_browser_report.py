@@ -8,7 +8,7 @@ import pytest
 
 from browser_fixture import Visit, visiting
 from sample_looks import HOSTILE, look
-from stawm.web.report import ReportWriter
+from stawm.page.report import ReportWriter
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator

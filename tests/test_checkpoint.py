@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from stawm.errors import CheckpointError, StawmError, StorageError
-from stawm.training.checkpoint import (
+from stawm.store.checkpoint import (
     Checkpoint,
     check_same,
     experiment_of,

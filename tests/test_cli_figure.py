@@ -13,7 +13,7 @@ from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, DrawConfig, Experiment, ImageConfig, ModelConfig
 from stawm.show.grid import EDGE
 from stawm.show.sheet import colour_of
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_drawing import box_of, drawing_config, drawing_model, where
 from tiny_model import small
 

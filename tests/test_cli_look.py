@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from stawm.cli import main
 from stawm.data import load_data
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_drawing import drawing_config, drawing_model
 
 Capture = pytest.CaptureFixture[str]

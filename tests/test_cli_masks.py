@@ -12,7 +12,7 @@ from stawm.errors import DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
 from stawm.model.stawm import Stawm
 from stawm.show.cutout import cutout, face_or_whole, placed
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_drawing import drawing_config, drawing_model
 
 

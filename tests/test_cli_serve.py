@@ -16,7 +16,7 @@ from live_server import STARTED, all_of, ask, head, process, thread
 from stawm.cli import main
 from stawm.serve.run import Patient, Server
 from stawm.serve.settings import MIB, Settings
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_server import QUIET, look_body, looker, png
 
 

@@ -14,10 +14,10 @@ from stawm.data import ImageSet
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DrawConfig
+from stawm.measure.controls import another, controls
+from stawm.measure.evaluate import evaluate
 from stawm.model.stawm import Stawm
-from stawm.training.controls import another, controls
-from stawm.training.evaluate import evaluate
-from stawm.training.weights import export
+from stawm.store.weights import export
 from tiny_model import head_of, stawm
 from tiny_run import TINY, digits, some
 

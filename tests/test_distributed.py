@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 import tiny_processes
 from stawm.errors import CheckpointError
-from stawm.training.checkpoint import list_checkpoints, load_checkpoint
+from stawm.store.checkpoint import list_checkpoints, load_checkpoint
 from stawm.training.fit import fit
 from stawm.training.records import read_metrics
 from test_resume import assert_same

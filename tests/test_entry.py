@@ -12,14 +12,14 @@ from stawm.cli.overrides import override
 from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.ledger import read_entry
 from stawm.experiments.presets import preset
-from stawm.training.controls import controls
-from stawm.training.entry import Told, entry_of
-from stawm.training.evaluate import evaluate
+from stawm.ledger.entries import read_entry
+from stawm.ledger.record import Told, entry_of
+from stawm.measure.controls import controls
+from stawm.measure.evaluate import evaluate
+from stawm.store.sessions import SESSIONS, this_machine
+from stawm.store.weights import load, sha256_of
 from stawm.training.fit import fit
-from stawm.training.sessions import SESSIONS, this_machine
-from stawm.training.weights import load, sha256_of
 from tiny_command import TINY_MODEL
 from tiny_run import some
 
@@ -33,7 +33,7 @@ def few() -> Splits:
 
 @pytest.fixture(autouse=True)
 def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stawm.training.entry.load_data", lambda *_, **__: few())
+    monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: few())
 
 
 def trained(folder: Path, *more: str, epochs: int = 2) -> Experiment:
@@ -92,7 +92,7 @@ def test_a_trial_keeps_its_validation_and_never_sees_the_test_set(holding_out: P
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("measured")
 
-    monkeypatch.setattr("stawm.training.entry.evaluate", never)
+    monkeypatch.setattr("stawm.ledger.record.evaluate", never)
     found = entry_of(holding_out, Told("tried", "trial"))
     last = json.loads((holding_out / "metrics.jsonl").read_text().splitlines()[-1])["held_out"]
     assert last["split"] == "validation"
@@ -154,7 +154,7 @@ def test_a_run_of_an_earlier_version_knows_neither_code_nor_threads(tmp_path: Pa
 def test_other_pictures_than_those_learnt_from_are_refused(plain: Path, monkeypatch: pytest.MonkeyPatch):
     other = few()
     other = Splits(replace(other.train, checksum="other"), other.test)
-    monkeypatch.setattr("stawm.training.entry.load_data", lambda *_, **__: other)
+    monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: other)
     with pytest.raises(CheckpointError, match=r"not those that .* learnt from"):
         entry_of(plain, Told("mine", chosen_by="the paper"))
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 from stawm.data import ImageSet
 from stawm.errors import DataError
+from stawm.measure.evaluate import check_fits, evaluate
 from stawm.model.objectives import Classification
 from stawm.model.stawm import Stawm
-from stawm.training.evaluate import check_fits, evaluate
 from tiny_model import head_of, stawm
 from tiny_run import TINY, digits, some
 

@@ -14,8 +14,8 @@ from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DrawConfig, Experiment
 from stawm.model.objectives import Batch, Classification
+from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training import fit as fit_module
-from stawm.training.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
 from stawm.training.fit import fit
 from stawm.training.records import Journal, Step, read_metrics
@@ -29,7 +29,7 @@ PLAIN = with_data(
 
 
 def test_a_handful_of_digits_is_learnt_by_heart(tmp_path: Path):
-    """Seeds 0 to 11 all end at an error of 0 and a loss of at most 0.14, in every vector mode; one mistake is margin."""
+    """Seeds 0 to 11 all end at an error of 0 and a loss of at most 0.14, in every vector mode; one mistake is spare."""
     experiment = with_training(PLAIN, epochs=60, batch_size=8, checkpoint_every=0, clip_norm=1.0)
     few = digits(16, 16)
     records = list(fit(experiment, tmp_path, data=Splits(few.train, few.train)))

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from stawm.measure.health import health, warnings
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads import Classified
 from stawm.model.stawm import Episode
-from stawm.training.health import health, warnings
 
 BATCH, GLIMPSES, MEMORY = 40, 3, 8
 

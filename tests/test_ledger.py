@@ -11,7 +11,8 @@ import pytest
 
 from stawm.cli.overrides import override
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.ledger import (
+from stawm.experiments.presets import PRESETS, preset
+from stawm.ledger.entries import (
     LEDGER,
     PAPER,
     WORDS,
@@ -25,8 +26,7 @@ from stawm.experiments.ledger import (
     without_places,
     write_entry,
 )
-from stawm.experiments.presets import PRESETS, preset
-from stawm.show.results import block, standing
+from stawm.ledger.results import block, standing
 from test_promises import COMMANDS
 from tiny_entry import entry
 

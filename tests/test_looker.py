@@ -19,7 +19,7 @@ from stawm.look.given import Given, open_given
 from stawm.look.looker import Looker, Prepared, preferred, shipped, sketches_alone
 from stawm.look.seen import Seen
 from stawm.show.picture import outline_of, pasted_outline_of
-from stawm.training.weights import Trained, load_trained
+from stawm.store.weights import Trained, load_trained
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas
 from stawm.vision.glimpse import outside
 from tiny_drawing import drawing_config, drawing_model

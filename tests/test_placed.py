@@ -13,7 +13,7 @@ from stawm.look.ink import box_of
 from stawm.look.looker import Looker
 from stawm.look.placed import Placed, placed_by
 from stawm.show.cutout import face_or_whole
-from stawm.training.weights import load_trained
+from stawm.store.weights import load_trained
 
 Box = tuple[float, float, float, float]
 SHIPPED = "mnist-5k-sketchpad"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from stawm.baselines.beta_vae import BetaVae
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import DrawConfig, MemoryConfig, ModelConfig
-from stawm.experiments.readout import LatentReadout, MemoryReadout, Readout
+from stawm.model.readout import LatentReadout, MemoryReadout, Readout
 from stawm.model.stawm import Stawm
 from tiny_model import SMALL, silent
 

@@ -10,7 +10,7 @@ import pytest
 
 from sample_looks import HOSTILE, look
 from stawm.errors import StorageError
-from stawm.web.report import MODULES, ReportWriter
+from stawm.page.report import MODULES, ReportWriter
 
 
 class Tags(HTMLParser):

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from stawm.training.checkpoint import CHECKPOINTS, list_checkpoints, load_checkpoint
+from stawm.store.checkpoint import CHECKPOINTS, list_checkpoints, load_checkpoint
+from stawm.store.weights import load
 from stawm.training.fit import fit
 from stawm.training.records import read_metrics
-from stawm.training.weights import load
 from tiny_run import STEPS, TINY, digits
 
 CHILD = Path(__file__).with_name("tiny_run.py")

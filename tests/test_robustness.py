@@ -10,7 +10,7 @@ import pytest
 from stawm.data import ImageSet, load_data
 from stawm.data.image_set import part_of
 from stawm.look.looker import Looker
-from stawm.training.weights import load_trained
+from stawm.store.weights import load_trained
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 robustness = import_module("robustness")

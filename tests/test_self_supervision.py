@@ -12,13 +12,13 @@ from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, DrawConfig, Experiment, MemoryConfig
+from stawm.measure.evaluate import evaluate
+from stawm.store.checkpoint import newest_checkpoint
+from stawm.store.weights import export, load
 from stawm.training import fit as fit_module
-from stawm.training.checkpoint import newest_checkpoint
-from stawm.training.evaluate import evaluate
 from stawm.training.fit import fit
 from stawm.training.records import Record, Step
-from stawm.training.self_supervision import Views, stored_features
-from stawm.training.weights import export, load
+from stawm.training.start import Views, stored_features
 from tiny_run import TINY, digits, with_data, with_model, with_training
 
 DRAW = with_model(
@@ -156,7 +156,7 @@ def test_with_augmentation_pictures_are_looked_at_anew(
 
 def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
     from stawm.experiments.build import learning_part
-    from stawm.experiments.readout import MemoryReadout
+    from stawm.model.readout import MemoryReadout
 
     experiment = self_supervised(drawing)
     readout = learning_part(build(experiment.model), experiment.training)
@@ -172,7 +172,7 @@ def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
 
 def test_views_vary_each_picture_and_come_round_again(drawing: Path) -> None:
     from stawm.experiments.build import learning_part
-    from stawm.experiments.readout import MemoryReadout
+    from stawm.model.readout import MemoryReadout
 
     experiment = with_data(self_supervised(drawing), rotate=20.0, views=3)
     readout = learning_part(build(experiment.model), experiment.training)

@@ -18,7 +18,7 @@ from stawm.look.given import open_given
 from stawm.serve.schema import Looks, Model
 from tiny_server import JSON, Answer, Asker, asking, form_body, look_body, looker, png, until
 
-WEB = files("stawm") / "web"
+WEB = files("stawm") / "page"
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import torch
 
 import stawm
 from stawm.errors import CheckpointError
+from stawm.store.sessions import SESSIONS, commit, note_session, read_sessions, this_machine
 from stawm.training.fit import fit
-from stawm.training.sessions import SESSIONS, commit, note_session, read_sessions, this_machine
 from tiny_run import STEPS, TINY, digits
 
 

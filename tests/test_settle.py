@@ -9,9 +9,9 @@ import torch
 import stawm
 from stawm.data import batch_of
 from stawm.errors import UsageError
+from stawm.training.batch_norm import norms_of, settle
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
-from stawm.training.settle import norms_of, settle
 from tiny_model import stawm as tiny
 from tiny_run import TINY, digits, with_model, with_training
 

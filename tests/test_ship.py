@@ -12,13 +12,13 @@ from stawm.cli import main
 from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.ledger import write_entry
 from stawm.experiments.presets import preset
+from stawm.ledger.card import card
+from stawm.ledger.entries import write_entry
+from stawm.ledger.ship import MOST_BYTES, ROUNDING, ship
+from stawm.measure.evaluate import evaluate
 from stawm.model.stawm import Stawm
-from stawm.training.card import card
-from stawm.training.evaluate import evaluate
-from stawm.training.ship import MOST_BYTES, ROUNDING, ship
-from stawm.training.weights import export, fingerprint, load, load_trained, package_home, packaged, read_manifest
+from stawm.store.weights import export, fingerprint, load, load_trained, package_home, packaged, read_manifest
 from tiny_entry import entry
 from tiny_run import TINY, digits, with_data, with_model
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> Splits:
     few = digits(40, 30)
-    monkeypatch.setattr("stawm.training.ship.load_data", lambda *_, **__: few)
+    monkeypatch.setattr("stawm.ledger.ship.load_data", lambda *_, **__: few)
     return few
 
 
@@ -88,7 +88,7 @@ def test_weights_that_halving_would_change_are_refused_unless_full(
         model.classify.classify.weight[3].fill_(1e6)
         model.classify.classify.weight[4].fill_(2e6)
     fours = Splits(few.train, replace(few.test, labels=torch.full((30,), 4)))
-    monkeypatch.setattr("stawm.training.ship.load_data", lambda *_, **__: fours)
+    monkeypatch.setattr("stawm.ledger.ship.load_data", lambda *_, **__: fours)
     export(model, TINY, tmp_path / "run")
     home = tmp_path / "home"
     with pytest.raises(CheckpointError, match=r"tiny have error 1.00000, not 0.00000, on 30 test pictures; .* --full"):
@@ -118,7 +118,7 @@ def test_names_that_are_not_names(name: str, trained: Path, tmp_path: Path):
 
 
 def test_weights_that_are_too_large(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("stawm.training.ship.MOST_BYTES", 10_000)
+    monkeypatch.setattr("stawm.ledger.ship.MOST_BYTES", 10_000)
     with pytest.raises(UsageError, match=r"take 0.\d MB, more than the 0.01 MB"):
         ship(trained, "tiny", tmp_path / "home")
 

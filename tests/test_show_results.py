@@ -7,8 +7,8 @@ import pytest
 
 from stawm.cli import main
 from stawm.errors import UsageError
-from stawm.experiments.ledger import Control, Measurement, write_entry
-from stawm.show.results import EMPTY, put_into, result_rows, results, standing, trials
+from stawm.ledger.entries import Control, Measurement, write_entry
+from stawm.ledger.results import EMPTY, put_into, result_rows, results, standing, trials
 from tiny_entry import entry
 
 LEDGER = Path("results")

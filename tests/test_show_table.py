@@ -5,7 +5,7 @@ import pytest
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment, TrainingConfig
-from stawm.show.table import Run, rows_of, table
+from stawm.ledger.table import Run, rows_of, table
 
 CLASSIFY = Experiment(
     name="classify", paper="Table 1 (a); appendix", reach="0.41 % ± 0.03 test error", training=TrainingConfig(epochs=2)

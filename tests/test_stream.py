@@ -10,7 +10,7 @@ from stawm.experiments.experiment import DataConfig, Experiment
 from stawm.look.looker import Looker
 from stawm.look.seen import png_of
 from stawm.look.stream import Source, look_at, pictures_in
-from stawm.training.weights import Trained
+from stawm.store.weights import Trained
 from tiny_model import SMALL, small
 
 

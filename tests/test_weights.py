@@ -10,9 +10,9 @@ import torch
 import stawm
 from stawm.errors import CheckpointError, StorageError
 from stawm.experiments.build import build
-from stawm.training.checkpoint import list_checkpoints, load_checkpoint, read_tensors
+from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors
+from stawm.store.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from stawm.training.fit import fit
-from stawm.training.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from tiny_run import TINY, digits, with_data, with_model, with_training
 
 
@@ -72,7 +72,7 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "weights").mkdir(parents=True)
     folder.rename(package / "weights" / "mine")
     write_manifest(package / "weights", "mine")
-    monkeypatch.setattr("stawm.training.weights.files", lambda _: package)
+    monkeypatch.setattr("stawm.store.weights.files", lambda _: package)
     return package
 
 

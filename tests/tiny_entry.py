@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from stawm.experiments.ledger import PAPER, WORDS, Control, Entry, Kind, Machine, Measurement, Pictures, changes
 from stawm.experiments.presets import preset
+from stawm.ledger.entries import PAPER, WORDS, Control, Entry, Kind, Machine, Measurement, Pictures, changes
 
 
 def entry(

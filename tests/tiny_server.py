@@ -15,7 +15,7 @@ from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
 from stawm.look.looker import Looker
 from stawm.serve.app import create_app
 from stawm.serve.settings import Settings
-from stawm.training.weights import Trained
+from stawm.store.weights import Trained
 from tiny_drawing import drawing_config, drawing_model
 from tiny_model import SMALL, small
 

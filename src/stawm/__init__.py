@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from stawm.data import load_data
     from stawm.experiments.build import build
     from stawm.experiments.presets import PRESETS, preset
+    from stawm.measure.evaluate import evaluate
     from stawm.memory.hebb_rosenblatt import HebbRosenblatt
     from stawm.model.stawm import Episode, Stawm
-    from stawm.training.evaluate import evaluate
+    from stawm.store.weights import load
     from stawm.training.fit import fit
-    from stawm.training.weights import load
 
 __all__ = [
     "PRESETS",
@@ -35,9 +35,9 @@ _HOMES = {
     "HebbRosenblatt": "stawm.memory.hebb_rosenblatt",
     "Stawm": "stawm.model.stawm",
     "build": "stawm.experiments.build",
-    "evaluate": "stawm.training.evaluate",
+    "evaluate": "stawm.measure.evaluate",
     "fit": "stawm.training.fit",
-    "load": "stawm.training.weights",
+    "load": "stawm.store.weights",
     "load_data": "stawm.data",
     "preset": "stawm.experiments.presets",
 }

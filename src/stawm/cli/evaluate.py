@@ -33,8 +33,8 @@ def run(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
 
     from stawm.cli.trained import open_trained
-    from stawm.training.controls import controls
-    from stawm.training.evaluate import evaluate
+    from stawm.measure.controls import controls
+    from stawm.measure.evaluate import evaluate
 
     trained, pictures = open_trained(given.model, given.data, given.data_dir, given.device)
     found = evaluate(trained.model, pictures, config=trained.experiment.model)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from stawm.cli.parser import Parser
 from stawm.errors import CheckpointError, UsageError
-from stawm.storage import whole_file
+from stawm.store.files import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stawm.model.heads import Drawn
     from stawm.model.objectives import Answers, Batch
     from stawm.model.stawm import Episode
-    from stawm.training.weights import Trained
+    from stawm.store.weights import Trained
 
 ABOUT = """\
 Draw a picture of a run, on some of its test pictures:
@@ -113,7 +113,7 @@ def _show(given: Namespace, choose: "Callable[[Trained, ImageSet], Tensor] | Non
 
     from stawm.cli.trained import open_trained
     from stawm.data import batch_of
-    from stawm.training.evaluate import check_fits
+    from stawm.measure.evaluate import check_fits
 
     trained, pictures = open_trained(given.runs[0], given.data, given.data_dir, "cpu")
     check_fits(pictures, trained.experiment.model)
@@ -149,7 +149,7 @@ def _reconstructions(given: Namespace, film: bool) -> list[Image.Image]:
     from torch import Tensor
 
     from stawm.show.drawing import reconstructions
-    from stawm.training.weights import load_trained
+    from stawm.store.weights import load_trained
 
     shown = _show(given)
     drawings: dict[str, Tensor] = {}
@@ -228,7 +228,7 @@ def _curve(given: Namespace, film: bool) -> list[Image.Image]:
 
 
 def _anytime(given: Namespace, film: bool) -> list[Image.Image]:
-    from stawm.experiments.ledger import read_entry
+    from stawm.ledger.entries import read_entry
     from stawm.show.anytime import error_after_each
 
     names = [Path(run).resolve().name.removesuffix(".json") for run in given.runs]
@@ -243,7 +243,7 @@ def _anytime(given: Namespace, film: bool) -> list[Image.Image]:
 def _errors(run: str, given: Namespace) -> list[float]:
     """The error of a trained model after each glimpse, on all test pictures."""
     from stawm.cli.trained import open_trained
-    from stawm.training.evaluate import evaluate
+    from stawm.measure.evaluate import evaluate
 
     trained, pictures = open_trained(run, given.data, given.data_dir, "cpu")
     return evaluate(trained.model, pictures, config=trained.experiment.model)["error_after_glimpse"]

@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
 
 def _look(given: Namespace) -> int:
     from stawm.look.stream import look_at, pictures_in
-    from stawm.web.report import ReportWriter
+    from stawm.page.report import ReportWriter
 
     pictures = pictures_in(given.images) if given.images else _examples()
     looker = _looker(given.weights, given.device)
@@ -190,7 +190,7 @@ def _looker(weights: str | None, device: str) -> "Looker":
     import torch
 
     from stawm.look.looker import Looker, preferred
-    from stawm.training.weights import load_trained
+    from stawm.store.weights import load_trained
 
     name = weights or preferred()
     looker = Looker(load_trained(name), Path(name).resolve().name or name)

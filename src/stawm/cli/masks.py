@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stawm.cli.parser import Parser
 from stawm.errors import DataError, UsageError
-from stawm.storage import whole_file
+from stawm.store.files import whole_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +83,7 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
     from stawm.data.pictures import whole
     from stawm.model.stawm import Stawm
     from stawm.show.cutout import face_or_whole
-    from stawm.training.weights import load_trained
+    from stawm.store.weights import load_trained
     from stawm.vision.canvas import BernoulliCanvas
 
     trained = load_trained(name)

@@ -37,8 +37,8 @@ def run(arguments: list[str]) -> int:
     if not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of an entry; use letters, digits and dashes")
 
-    from stawm.experiments.ledger import check_free, write_entry
-    from stawm.training.entry import Told, entry_of, usable
+    from stawm.ledger.entries import check_free, write_entry
+    from stawm.ledger.record import Told, entry_of, usable
 
     check_free(given.ledger, name, given.kind)
     told = Told(name, given.kind, given.chosen_by, given.note, given.commit, given.threads)

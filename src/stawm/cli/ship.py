@@ -30,8 +30,8 @@ def run(arguments: list[str]) -> int:
     parser.takes_data_dir()
     given = parser.parse_args(arguments)
 
-    from stawm.training.ship import ship
-    from stawm.training.weights import package_home
+    from stawm.ledger.ship import ship
+    from stawm.store.weights import package_home
 
     options = {"data_dir": given.data_dir, "full": given.full, "replace": given.replace, "note": given.note}
     shipped = ship(given.run, given.name, given.home or package_home(), ledger=given.ledger, **options)

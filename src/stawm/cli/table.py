@@ -40,8 +40,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _table_of_ledger(given: Namespace) -> None:
-    from stawm.experiments.ledger import read_ledger
-    from stawm.show.results import block, put_into
+    from stawm.ledger.entries import read_ledger
+    from stawm.ledger.results import block, put_into
 
     if not given.ledger.is_dir():
         raise UsageError(f"there is no ledger in {given.ledger}; `stawm record RUN` begins one, --ledger names another")
@@ -55,8 +55,8 @@ def _table_of_ledger(given: Namespace) -> None:
 
 def _table_of_runs(given: Namespace) -> None:
     from stawm.experiments.presets import PRESETS
-    from stawm.show.table import Run, rows_of, table
-    from stawm.training.checkpoint import EXPERIMENT, experiment_of
+    from stawm.ledger.table import Run, rows_of, table
+    from stawm.store.checkpoint import EXPERIMENT, experiment_of
     from stawm.training.records import read_metrics
 
     folders = {folder.resolve(): folder for folder in given.runs}.values()

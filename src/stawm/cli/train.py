@@ -73,7 +73,7 @@ def _train(given: Namespace, fields: list[str]) -> None:
 
 def _resumed(folder: Path, name: str, fields: list[str]) -> Experiment:
     """The run's own experiment, so that nothing it was begun with must be said again; what is said must agree."""
-    from stawm.training.checkpoint import experiment_of
+    from stawm.store.checkpoint import experiment_of
 
     stored = experiment_of(folder)
     if stored.name != name:

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from stawm.data import ImageSet, load_data
-from stawm.training.weights import Trained, load_trained
+from stawm.store.weights import Trained, load_trained
 
 
 def open_trained(model: str, data: str | None, data_dir: Path | None, device: str = "auto") -> tuple[Trained, ImageSet]:

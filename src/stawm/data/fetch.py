@@ -14,7 +14,7 @@ from stawm.data.formats import cifar_from_sheets
 from stawm.data.places import UNREADABLE, Place, by_hand, cache_folder, members, misfit
 from stawm.data.progress import Bar
 from stawm.errors import DataError
-from stawm.storage import write_bytes
+from stawm.store.files import write_bytes
 
 log = logging.getLogger(__name__)
 

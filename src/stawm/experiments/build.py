@@ -3,11 +3,11 @@
 from stawm.baselines.beta_vae import BetaVae
 from stawm.errors import UsageError
 from stawm.experiments.experiment import CnnConfig, Experiment, MemoryConfig, ModelConfig, TrainingConfig
-from stawm.experiments.readout import LatentReadout, MemoryReadout
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads import ClassificationHead, DrawingHead
 from stawm.model.objectives import Classification, Drawing, Objective, Together
 from stawm.model.policy import Policy
+from stawm.model.readout import LatentReadout, MemoryReadout
 from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas
 from stawm.vision.decoders import ConvDecoder

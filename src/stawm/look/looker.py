@@ -20,7 +20,7 @@ from stawm.look.seen import Corners, Seen, SeenGlimpse
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.cutout import face_or_whole
 from stawm.show.picture import corners_of
-from stawm.training.weights import Trained, packaged
+from stawm.store.weights import Trained, packaged
 from stawm.vision.canvas import AdditionCanvas, Canvas
 from stawm.vision.glimpse import inverse, outside
 

@@ -51,7 +51,7 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> Guard:
     metrics = Metrics(settings.workers)
     models = Models(lookers, settings)
     looking = Looking(models, settings, metrics)
-    page, docs = Files("web"), Files("serve", "docs")
+    page, docs = Files("page"), Files("serve", "docs")
     shown = _json([{"name": one.name, "png": png_url(one.pixels), "label": one.label} for one in example_digits()])
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from stawm.look.looker import Looker, Prepared, shipped
 from stawm.serve.batcher import Batcher
 from stawm.serve.refusal import Refusal, told
 from stawm.serve.settings import Settings
-from stawm.training.weights import load_trained
+from stawm.store.weights import load_trained
 
 Picture = tuple[Prepared, str]
 

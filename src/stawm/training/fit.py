@@ -13,21 +13,21 @@ from stawm.data.image_set import FeatureSet, ImageSet, Splits, batch_of, part_of
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment
 from stawm.experiments.ranges import check_ranges
-from stawm.experiments.readout import Readout
-from stawm.training import checkpoint as checkpoints
-from stawm.training.checkpoint import Checkpoint
+from stawm.measure.evaluate import check_fits, evaluate
+from stawm.measure.health import warnings
+from stawm.model.readout import Readout
+from stawm.store import checkpoint as checkpoints
+from stawm.store.checkpoint import Checkpoint
+from stawm.store.sessions import note_session
+from stawm.store.weights import WEIGHTS, export
+from stawm.training.batch_norm import check_settle, settle
 from stawm.training.engine import generator_of, start_engine
-from stawm.training.evaluate import check_fits, evaluate
-from stawm.training.health import warnings
 from stawm.training.learner import HEALTH, SCORE, TERM
 from stawm.training.progress import Progress, levelled
 from stawm.training.records import Journal, OnStep, Record, Step
 from stawm.training.schedule import learning_rate
-from stawm.training.self_supervision import Views, check_start, stored_features
-from stawm.training.sessions import note_session
-from stawm.training.settle import check_settle, settle
+from stawm.training.start import Views, check_start, stored_features
 from stawm.training.trainer import Trainer
-from stawm.training.weights import WEIGHTS, export
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

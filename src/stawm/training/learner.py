@@ -4,8 +4,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from stawm.experiments.build import Learning
+from stawm.measure.health import health, memory_of
 from stawm.model.objectives import Batch, Objective
-from stawm.training.health import health, memory_of
 
 TERM, SCORE, HEALTH = "term/", "score/", "health/"
 

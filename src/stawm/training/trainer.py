@@ -11,7 +11,7 @@ from torch.nn.utils import clip_grad_norm_
 from stawm.errors import CheckpointError, TrainingError
 from stawm.experiments.build import Learning, Model, build, learning_part, objective_for
 from stawm.experiments.experiment import Experiment
-from stawm.training.checkpoint import Checkpoint
+from stawm.store.checkpoint import Checkpoint
 from stawm.training.engine import (
     optimiser_for,
     optimiser_tensors,
@@ -22,7 +22,7 @@ from stawm.training.engine import (
 )
 from stawm.training.learner import HEALTH, TERM, Learner
 from stawm.training.schedule import average_decay, learning_rate, update_average
-from stawm.training.self_supervision import start_from
+from stawm.training.start import start_from
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from stawm.experiments.build import Learning
-from stawm.experiments.readout import MemoryReadout, Recalled
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.objectives import Answers
+from stawm.model.readout import MemoryReadout, Recalled
 from stawm.model.stawm import Episode, Stawm
 from stawm.vision.glimpse import identity_pose, outside
 

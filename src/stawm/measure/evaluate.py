@@ -9,9 +9,9 @@ from stawm.data.image_set import FeatureSet, ImageSet, batch_of
 from stawm.errors import DataError
 from stawm.experiments.build import Learning
 from stawm.experiments.experiment import ModelConfig
+from stawm.measure.health import health, memory_of
 from stawm.model.objectives import Answers, Batch, Classification, Drawing, Objective, Together
 from stawm.training.engine import Sums, add_up
-from stawm.training.health import health, memory_of
 from stawm.training.learner import HEALTH, SCORE, TERM
 
 if TYPE_CHECKING:

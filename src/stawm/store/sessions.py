@@ -12,8 +12,8 @@ import torch
 import stawm
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import record_from_dict
-from stawm.experiments.ledger import Machine
-from stawm.storage import write_text
+from stawm.ledger.entries import Machine
+from stawm.store.files import write_text
 
 SESSIONS = "sessions.jsonl"
 PATIENCE = 10.0

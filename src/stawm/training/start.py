@@ -11,10 +11,10 @@ from stawm.data.image_set import FeatureSet, ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
 from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig
-from stawm.experiments.readout import Readout
-from stawm.training.checkpoint import first_difference
+from stawm.model.readout import Readout
+from stawm.store.checkpoint import first_difference
+from stawm.store.weights import load_trained
 from stawm.training.engine import generator_of
-from stawm.training.weights import load_trained
 
 HEAD, RATES = "classify.", "memory.shift"
 

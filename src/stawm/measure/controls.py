@@ -10,7 +10,7 @@ from torch import Tensor
 from stawm.data.image_set import ImageSet, batch_of
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import Model
-from stawm.experiments.ledger import Control
+from stawm.ledger.entries import Control
 from stawm.model.stawm import Stawm
 
 

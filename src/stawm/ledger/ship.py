@@ -11,12 +11,11 @@ from stawm.data import load_data
 from stawm.data.image_set import ImageSet
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.ledger import read_ledger, without_places
-from stawm.storage import write_text
-from stawm.training.card import Measured, card, scores_of
-from stawm.training.evaluate import check_fits, evaluate
-from stawm.training.fit import splits_of
-from stawm.training.weights import (
+from stawm.ledger.card import Measured, card, scores_of
+from stawm.ledger.entries import read_ledger, without_places
+from stawm.measure.evaluate import check_fits, evaluate
+from stawm.store.files import write_text
+from stawm.store.weights import (
     CONFIG,
     MANIFEST,
     MODEL,
@@ -28,6 +27,7 @@ from stawm.training.weights import (
     read_manifest,
     sha256_of,
 )
+from stawm.training.fit import splits_of
 
 CARD = "CARD.md"
 MOST_BYTES = 15_000_000

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment, record_from_dict
 from stawm.experiments.presets import PRESETS, preset
-from stawm.storage import write_text
+from stawm.store.files import write_text
 
 LEDGER = "results"
 """The folder of the ledger; results lie in it, trials in a folder of its own."""

@@ -10,14 +10,14 @@ from stawm.data import load_data
 from stawm.data.image_set import Splits
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.ledger import PAPER, WORDS, Entry, Kind, Machine, Measurement, Pictures, changes, without_places
 from stawm.experiments.presets import preset
-from stawm.training.checkpoint import experiment_of, newest_checkpoint
-from stawm.training.controls import controls
-from stawm.training.evaluate import evaluate
+from stawm.ledger.entries import PAPER, WORDS, Entry, Kind, Machine, Measurement, Pictures, changes, without_places
+from stawm.measure.controls import controls
+from stawm.measure.evaluate import evaluate
+from stawm.store.checkpoint import experiment_of, newest_checkpoint
+from stawm.store.sessions import read_sessions, this_machine
+from stawm.store.weights import fingerprint, load_trained
 from stawm.training.records import read_metrics
-from stawm.training.sessions import read_sessions, this_machine
-from stawm.training.weights import fingerprint, load_trained
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from stawm.storage import whole_file
+from stawm.store.files import whole_file
 
 STYLES = ("style.css", "memory.css", "report.css")
 MODULES = (
@@ -78,7 +78,7 @@ class ReportWriter:
 
 def _page(title: str, model: str) -> tuple[str, str]:
     """A report up to its looks, and what follows them."""
-    home = files("stawm.web")
+    home = files("stawm.page")
     style = "".join(home.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
     script = "".join(_inlined(home.joinpath(name).read_text(encoding="utf-8")) for name in MODULES)
     values = {

@@ -18,8 +18,8 @@ from stawm.data.catalogue import DIGITS, PUBLISHED
 from stawm.errors import CheckpointError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
-from stawm.storage import whole_file, write_text
-from stawm.training.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
+from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
+from stawm.store.files import whole_file, write_text
 
 FORMAT = 1
 WEIGHTS = "weights"

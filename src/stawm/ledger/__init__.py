@@ -1,0 +1,1 @@
+"""What was run and found: entries, tables, cards."""
