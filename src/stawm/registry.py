@@ -1,0 +1,89 @@
+"""Things by name that anybody may add to: a module of this package, a user's own script, or a Python entry point."""
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Any, Generic, TypeVar, overload
+
+from stawm.errors import UsageError
+
+Thing = TypeVar("Thing")
+Added = TypeVar("Added")
+
+
+class Registry(Mapping[str, Thing], Generic[Thing]):
+    """Things of one kind by name.
+
+    Those of this package are found by importing every module of `home` when the first name is asked for; those of other
+    packages by their entry points in `group`; those of a script by its own call of `add`, which must come before.
+    """
+
+    def __init__(self, what: str, *, home: str, group: str) -> None:
+        """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked."""
+        self.what, self.home, self.group = what, home, group
+        self._things: dict[str, Thing] = {}
+        self._complete = False
+
+    @overload
+    def add(self, name: str, thing: Added) -> Added: ...
+
+    @overload
+    def add(self, name: str) -> Callable[[Added], Added]: ...
+
+    def add(self, name: str, thing: Any = None) -> Any:
+        """Enter `thing` under `name`, or use it as a decorator: `@MEMORIES.add("delta-rule")`.
+
+        A name that is taken may only be given again to the same definition (a notebook cell that is run twice).
+        """
+        if thing is None:
+            return lambda decorated: self.add(name, decorated)
+        before = self._things.get(name)
+        if before is not None and not _same(before, thing):
+            raise UsageError(f"there is a {self.what} {name!r} already; choose another name")
+        self._things[name] = thing
+        return thing
+
+    def __getitem__(self, name: str) -> Thing:
+        """The thing of that name; an unknown one is a `UsageError` that offers the nearest."""
+        self._find()
+        if name in self._things:
+            return self._things[name]
+        near = get_close_matches(name, self._things, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"there is no {self.what} {name!r}; {hint}known are {', '.join(self._things)} "
+            "(one of your own must be imported first)"
+        )
+
+    def __contains__(self, name: object) -> bool:
+        self._find()
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        self._find()
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        self._find()
+        return len(self._things)
+
+    def _find(self) -> None:
+        """Import whatever registers itself, once."""
+        if self._complete:
+            return
+        self._complete = True
+        for module in iter_modules(import_module(self.home).__path__):
+            import_module(f"{self.home}.{module.name}")
+        for point in entry_points(group=self.group):
+            if point.name not in self._things:
+                self.add(point.name, point.load())
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two things are one, or a class or function that was defined again in the same place."""
+    names = [
+        (thing.__module__, thing.__qualname__) if hasattr(thing, "__qualname__") else thing for thing in (one, other)
+    ]
+    return names[0] == names[1]

@@ -1,0 +1,63 @@
+"""Things by name: found when first asked for, added from outside, refused with the nearest name."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from stawm import registry as module
+from stawm.errors import UsageError
+from stawm.registry import Registry
+
+
+def named() -> Registry[object]:
+    return Registry("fruit", home="json", group="stawm.fruits")
+
+
+def test_what_is_added_is_found_and_listed():
+    fruits = named()
+    assert fruits.add("apple", "red") == "red"
+    assert fruits["apple"] == "red"
+    assert "apple" in fruits
+    assert list(fruits) == ["apple"]
+    assert len(fruits) == 1
+
+
+def test_a_class_is_added_as_it_is_defined_and_may_be_defined_again():
+    fruits = named()
+    for _ in range(2):
+
+        @fruits.add("pear")
+        class Pear: ...
+
+        assert fruits["pear"] is Pear
+
+
+def test_a_taken_name_is_refused_to_another_thing():
+    fruits = named()
+    fruits.add("apple", "red")
+    with pytest.raises(UsageError, match="apple"):
+        fruits.add("apple", "green")
+    assert fruits["apple"] == "red"
+
+
+def test_an_unknown_name_gets_the_nearest():
+    fruits = named()
+    fruits.add("apple", "red")
+    with pytest.raises(UsageError, match=r"fruit 'aple'.*did you mean apple"):
+        fruits["aple"]
+
+
+def test_other_packages_add_by_entry_point(monkeypatch: pytest.MonkeyPatch):
+    point = EntryPoint(name="dumps", value="json:dumps", group="stawm.fruits")
+    monkeypatch.setattr(module, "entry_points", lambda group: EntryPoints([point]).select(group=group))
+    import json
+
+    assert named()["dumps"] is json.dumps
+
+
+def test_modules_of_the_home_are_imported_when_first_asked():
+    import sys
+
+    sys.modules.pop("wsgiref.validate", None)
+    assert list(Registry("server", home="wsgiref", group="stawm.none")) == []
+    assert "wsgiref.validate" in sys.modules
