@@ -7,7 +7,7 @@ from rich.console import Console
 
 from stawm.cli import progress
 from stawm.cli.progress import BarReporter, JsonReporter, PlainReporter, Reporter, duration, reporter_for, watch
-from stawm.training.records import Record, Step
+from stawm.training.journal import Record, Step
 
 
 def step(place: int = 5, seconds_left: float = 3725.0) -> Step:

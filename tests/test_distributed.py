@@ -13,7 +13,7 @@ import tiny_processes
 from stawm.errors import CheckpointError
 from stawm.store.checkpoint import list_checkpoints, load_checkpoint
 from stawm.training.fit import fit
-from stawm.training.records import read_metrics
+from stawm.training.journal import read_metrics
 from test_resume import assert_same
 from tiny_run import digits, with_training
 

@@ -18,7 +18,7 @@ from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training import fit as fit_module
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
 from stawm.training.fit import fit
-from stawm.training.records import Journal, Step, read_metrics
+from stawm.training.journal import Journal, Step, read_metrics
 from stawm.training.schedule import learning_rate
 from tiny_model import stawm
 from tiny_run import STEPS, TINY, digits, with_data, with_model, with_training

@@ -13,7 +13,7 @@ from PIL import Image
 
 from stawm.cli import main
 from stawm.data import load_data
-from stawm.training.records import Record
+from stawm.training.journal import Record
 from tiny_command import TINY_MODEL
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ from torch import Tensor
 from stawm.store.checkpoint import CHECKPOINTS, list_checkpoints, load_checkpoint
 from stawm.store.weights import load
 from stawm.training.fit import fit
-from stawm.training.records import read_metrics
+from stawm.training.journal import read_metrics
 from tiny_run import STEPS, TINY, digits
 
 CHILD = Path(__file__).with_name("tiny_run.py")

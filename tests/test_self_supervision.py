@@ -17,7 +17,7 @@ from stawm.store.checkpoint import newest_checkpoint
 from stawm.store.weights import export, load
 from stawm.training import fit as fit_module
 from stawm.training.fit import fit
-from stawm.training.records import Record, Step
+from stawm.training.journal import Record, Step
 from stawm.training.start import Views, stored_features
 from tiny_run import TINY, digits, with_data, with_model, with_training
 

@@ -12,7 +12,7 @@ from stawm.experiments.build import objective_for
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
 from stawm.training.learner import Learner
-from stawm.training.records import Step
+from stawm.training.journal import Step
 from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 

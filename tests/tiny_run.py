@@ -19,7 +19,7 @@ from stawm.experiments.experiment import (
     ModelConfig,
     TrainingConfig,
 )
-from stawm.training.records import Step
+from stawm.training.journal import Step
 
 STEPS = 8
 """In each of the two epochs."""

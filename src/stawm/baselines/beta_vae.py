@@ -1,5 +1,6 @@
 """The β-VAE (Higgins et al., 2017): one look at the whole picture, one latent Gaussian, one drawing (Section 4.2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -7,6 +8,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from stawm.errors import UsageError
+from stawm.model.readout import Readout
 from stawm.model.stawm import Encoder
 from stawm.vision.decoders import ConvDecoder
 
@@ -29,11 +32,9 @@ class Reconstruction:
 
 @dataclass(frozen=True)
 class Impression:
-    """Everything that the baseline made of a batch of pictures."""
+    """What the baseline made of a batch of pictures, by the names that a model with heads gives the same answers."""
 
-    images: Float[Tensor, "batch channel height width"]
-    drawn: Reconstruction
-    classified: Guess | None = None
+    answers: Mapping[str, Guess | Reconstruction]
 
 
 class BetaVae(nn.Module):
@@ -59,5 +60,25 @@ class BetaVae(nn.Module):
             noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
             latent = mean + noise * torch.exp(0.5 * log_variance)
         canvas = torch.sigmoid(self.decoder(F.relu(self.expand(latent))))
-        guess = None if self.classify is None else Guess(self.classify(mean)[:, None])
-        return Impression(images, Reconstruction(mean[:, None], log_variance[:, None], canvas), guess)
+        drawn = Reconstruction(mean[:, None], log_variance[:, None], canvas)
+        guess = {} if self.classify is None else {"classify": Guess(self.classify(mean)[:, None])}
+        return Impression({**guess, "draw": drawn})
+
+
+class LatentReadout(Readout[BetaVae]):
+    """A frozen β-VAE with a linear classifier that learns; the features of a picture are the mean of its Gaussian."""
+
+    def __init__(self, model: BetaVae) -> None:
+        """A read-out of `model`, which must have a classifier."""
+        if model.classify is None:
+            raise UsageError("this model has no classifier to learn; build one with a head that classifies")
+        super().__init__(model, model.classify)
+
+    def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
+        """μ of each picture."""
+        return self.model.mean(self.model.encoder(images))
+
+    def answers(self, features: Float[Tensor, "batch features"]) -> Impression:
+        """What the classifier takes these means for."""
+        assert self.model.classify is not None
+        return Impression({"classify": Guess(self.model.classify(features)[:, None])})

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stawm.data import ImageSet
-    from stawm.model.heads import Drawn
-    from stawm.model.objectives import Answers, Batch
+    from stawm.model.heads.draw import Drawn
+    from stawm.model.heads.head import Answered, Batch
     from stawm.model.stawm import Episode
     from stawm.store.weights import Trained
 
@@ -77,7 +77,7 @@ class _Shown:
     trained: "Trained"
     pictures: "ImageSet"
     batch: "Batch"
-    answers: "Answers"
+    answers: "Answered"
 
     def episode(self, kind: str) -> "Episode":
         """Where the model looked, which `kind` cannot do without."""
@@ -89,8 +89,10 @@ class _Shown:
 
     def drawn(self, kind: str) -> "Drawn":
         """What the model drew with its glimpses, which `kind` cannot do without."""
-        drawn = self.episode(kind).drawn
-        if drawn is None:
+        from stawm.model.heads.draw import Drawn
+
+        drawn = self.episode(kind).answers.get("draw")
+        if not isinstance(drawn, Drawn):
             raise UsageError(f"{kind} needs a model that draws, and {self.name} only classifies; give another run")
         return drawn
 
@@ -113,10 +115,10 @@ def _show(given: Namespace, choose: "Callable[[Trained, ImageSet], Tensor] | Non
 
     from stawm.cli.trained import open_trained
     from stawm.data import batch_of
-    from stawm.measure.evaluate import check_fits
+    from stawm.experiments.check import check_pictures
 
     trained, pictures = open_trained(given.runs[0], given.data, given.data_dir, "cpu")
-    check_fits(pictures, trained.experiment.model)
+    check_pictures(pictures, trained.experiment.model)
     if choose is None:
         # Evenly spread over the set, since a set may be sorted by class.
         chosen = torch.linspace(0, len(pictures) - 1, min(given.pictures, len(pictures))).round().long()
@@ -158,7 +160,7 @@ def _reconstructions(given: Namespace, film: bool) -> list[Image.Image]:
         if trained.experiment.model.image != shown.trained.experiment.model.image:
             raise UsageError(f"the runs {given.runs[0]} and {run} take pictures of different sizes; give two alike")
         with torch.no_grad():
-            drawn = trained.model(shown.batch.images).drawn
+            drawn = trained.model(shown.batch.images).answers.get("draw")
         if drawn is None:
             raise UsageError(f"reconstructions needs models that draw, and {run} only classifies; give another run")
         name = trained.experiment.name
@@ -188,8 +190,7 @@ def _misclassified(given: Namespace, film: bool) -> list[Image.Image]:
         for indices in torch.randperm(len(pictures), generator=torch.Generator().manual_seed(0)).split(AT_ONCE):
             batch = batch_of(pictures, indices)
             with torch.no_grad():
-                believed = trained.model(batch.images).classified
-            assert believed is not None
+                believed = trained.model(batch.images).answers["classify"]
             found += indices[believed.logits[:, -1].argmax(-1) != batch.labels].tolist()
             if len(found) >= given.pictures:
                 break
@@ -202,6 +203,7 @@ def _misclassified(given: Namespace, film: bool) -> list[Image.Image]:
 
 
 def _traversal(given: Namespace, film: bool) -> list[Image.Image]:
+    from stawm.model.heads.draw import DrawingHead
     from stawm.model.stawm import Stawm
     from stawm.show.traversal import traversal, traversed
 
@@ -209,13 +211,14 @@ def _traversal(given: Namespace, film: bool) -> list[Image.Image]:
     drawn, model = shown.drawn("traversal"), shown.trained.model
     glimpse = shown.glimpse(given.glimpse, 0)
     assert isinstance(model, Stawm)
-    assert model.draw is not None
-    return [traversal(traversed(model.draw, drawn, glimpse), drawn, shown.batch.images[0], glimpse)]
+    head = model.head("draw")
+    assert isinstance(head, DrawingHead)
+    return [traversal(traversed(head, drawn, glimpse), drawn, shown.batch.images[0], glimpse)]
 
 
 def _curve(given: Namespace, film: bool) -> list[Image.Image]:
     from stawm.show.curve import learning_curve
-    from stawm.training.records import METRICS, read_metrics
+    from stawm.training.journal import METRICS, read_metrics
 
     names = [Path(run).resolve().name for run in given.runs]
     records = {}

@@ -64,13 +64,14 @@ class _Masker:
         import numpy as np
         import torch
 
+        from stawm.model.heads.draw import Drawn
+
         if not pixels:
             return []
         device = next(self.model.parameters()).device
         images = torch.from_numpy(np.stack(pixels)).to(device).float() / 255
         with torch.no_grad():
-            drawn = self.model(images).drawn
-        assert drawn is not None
+            drawn = self.model(images).answer("draw", Drawn)
         assert drawn.painting.masks is not None
         return list(drawn.painting.masks[:, self.glimpse, 0].cpu())
 
@@ -84,13 +85,12 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
     from stawm.model.stawm import Stawm
     from stawm.show.cutout import face_or_whole
     from stawm.store.weights import load_trained
-    from stawm.vision.canvas import BernoulliCanvas
 
     trained = load_trained(name)
     model, config = trained.model, trained.experiment.model
-    if not isinstance(model, Stawm) or model.draw is None or not isinstance(model.draw.canvas, BernoulliCanvas):
+    if not isinstance(model, Stawm) or not _masks(model):
         raise UsageError(
-            f"{name} ({trained.experiment.name}) has no masks; give a run with model.draw.canvas bernoulli, "
+            f"{name} ({trained.experiment.name}) has no masks; give a run with model.heads.draw.canvas bernoulli, "
             "such as one of celeba-draw-32"
         )
     if glimpse != "last" and not 1 <= int(glimpse) <= config.glimpses:
@@ -100,6 +100,15 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
     frame = face_or_whole if trained.experiment.data.name == NAME else whole
     shape = (config.image.channels, config.image.height, config.image.width)
     return _Masker(model.to(device), shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
+
+
+def _masks(model: "Stawm") -> bool:
+    """Whether a model draws sketches that cover each other."""
+    from stawm.model.heads.draw import DrawingHead
+    from stawm.vision.canvas import BernoulliCanvas
+
+    head = model.head("draw") if "draw" in model.heads else None
+    return isinstance(head, DrawingHead) and isinstance(head.canvas, BernoulliCanvas)
 
 
 def _paths(given: list[Path], out: Path) -> list[Path]:

@@ -3,13 +3,14 @@
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from stawm.errors import UsageError
-from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, ObjectiveConfig, TrainingConfig
+from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.ranges import leaves
 
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", NoneType: "None"}
 HELP = "`stawm train PRESET --help` lists them all"
@@ -24,7 +25,6 @@ class Settings:
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
-    objective: ObjectiveConfig
 
 
 def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
@@ -52,14 +52,9 @@ def print_fields(experiment: Experiment) -> None:
         _tyro(_settings(experiment), ["--help"], f"stawm train {experiment.name}")
 
 
-def field_values(record: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def field_values(record: Any) -> Iterator[tuple[str, Any]]:
     """Each leaf of nested records as (dotted name, value)."""
-    for part in fields(record):
-        value = getattr(record, part.name)
-        if is_dataclass(value):
-            yield from field_values(value, f"{prefix}{part.name}.")
-        else:
-            yield f"{prefix}{part.name}", value
+    return ((name, value) for name, value, _ in leaves(record))
 
 
 def _settings(experiment: Experiment) -> Settings:
@@ -116,7 +111,8 @@ def _blame(given: list[list[str]], settings: Settings) -> str:
 
 def _type_of(record: Any, name: str) -> Any:
     first, _, rest = name.partition(".")
-    return _type_of(getattr(record, first), rest) if rest else get_type_hints(type(record))[first]
+    inside = record[first] if isinstance(record, dict) else getattr(record, first)
+    return _type_of(inside, rest) if rest else get_type_hints(type(record))[first]
 
 
 def _in_words(kind: Any) -> str:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from stawm.cli import first_process
-from stawm.training.records import Record, Step
+from stawm.training.journal import Record, Step
 
 PLAIN_SECONDS = 30.0
 

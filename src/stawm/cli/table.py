@@ -57,7 +57,7 @@ def _table_of_runs(given: Namespace) -> None:
     from stawm.experiments.presets import PRESETS
     from stawm.ledger.table import Run, rows_of, table
     from stawm.store.checkpoint import EXPERIMENT, experiment_of
-    from stawm.training.records import read_metrics
+    from stawm.training.journal import read_metrics
 
     folders = {folder.resolve(): folder for folder in given.runs}.values()
     for folder in folders:

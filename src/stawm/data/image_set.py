@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float32, Int64, UInt8
 from torch import Tensor
 
-from stawm.model.objectives import Batch
+from stawm.errors import DataError
+from stawm.model.heads.head import Batch
 
 HASHED_AT_ONCE = 1 << 24
 
@@ -90,3 +91,16 @@ def batch_of(
     if isinstance(pictures, FeatureSet):
         return Batch(pictures.features[indices].to(device), labels)
     return Batch(pictures.images[indices].to(device).float().div_(255), labels)
+
+
+def hold_out(data: Splits, count: int) -> tuple[ImageSet, ImageSet, str]:
+    """The images to learn from, those to measure on, and the name of the latter split.
+
+    The last `count` training images are kept for validation; with 0 it is the test set that is measured on.
+    """
+    if count == 0:
+        return data.train, data.test, "test"
+    kept = len(data.train) - count
+    if kept < 1 or count < 0:
+        raise DataError(f"data.hold_out={count} leaves nothing of {len(data.train)} images to learn from; lower it")
+    return part_of(data.train, slice(kept)), part_of(data.train, slice(kept, None)), "validation"

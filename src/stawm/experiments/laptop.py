@@ -5,8 +5,6 @@ from dataclasses import replace
 from stawm.experiments.experiment import (
     CnnConfig,
     DataConfig,
-    DrawConfig,
-    MemoryConfig,
     TrainingConfig,
 )
 from stawm.experiments.mnist import (
@@ -15,6 +13,9 @@ from stawm.experiments.mnist import (
     MNIST_SELF_SUPERVISED,
     MNIST_SKETCHPAD,
 )
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.draw import DrawConfig
 
 MNIST_5K_CLASSIFY = replace(
     MNIST_CLASSIFY_8,
@@ -30,7 +31,7 @@ MNIST_5K_CLASSIFY = replace(
     model=replace(
         MNIST_CLASSIFY_8.model,
         glimpses=6,
-        memory=MemoryConfig(size=128),
+        memory=HebbRosenblattConfig(size=128),
         context=CnnConfig(filters=(32, 64, 128), strides=(2, 2, 2)),
         glimpse=CnnConfig(filters=(32, 64), strides=(1, 2)),
         dropout=0.3,
@@ -48,12 +49,11 @@ MNIST_5K_DRAW = replace(
     paper="after Figure 8 (b); not in the paper",
     model=replace(
         MNIST_5K_CLASSIFY.model,
-        classes=0,
+        heads={"draw": DrawConfig(latent=4)},
         glimpses=8,
         glimpse_height=6,
         glimpse_width=6,
         glimpse=CnnConfig(filters=(64,), strides=(1,)),
-        draw=DrawConfig(latent=4),
     ),
     data=replace(MNIST_5K_CLASSIFY.data, shift=0),
     training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
@@ -70,9 +70,13 @@ MNIST_5K_SELF_SUPERVISED = replace(
         *MNIST_SELF_SUPERVISED.deviations,
         "the digits, the sizes and the recipe of mnist-5k-draw, for 60 epochs: minutes, not hours",
     ),
-    model=replace(MNIST_5K_DRAW.model, classes=10, memory=replace(MNIST_5K_DRAW.model.memory, learn_rates=True)),
+    model=replace(
+        MNIST_5K_DRAW.model,
+        heads={"classify": ClassifyConfig(classes=10), **MNIST_5K_DRAW.model.heads},
+        memory=replace(MNIST_5K_DRAW.model.memory, learn_rates=True),
+    ),
     data=replace(MNIST_5K_DRAW.data, rotate=0.0),
-    training=replace(MNIST_5K_DRAW.training, epochs=60, learns="head"),
+    training=replace(MNIST_5K_DRAW.training, epochs=60, learns="classify"),
 )
 
 MNIST_5K_SKETCHPAD = replace(
@@ -81,7 +85,7 @@ MNIST_5K_SKETCHPAD = replace(
     about="A small sibling of mnist-sketchpad for laptops, on the digits that come with the package.",
     paper="after Section 4.4; not in the paper",
     reach="5 % error on the embedded 1,000 and drawings that people recognise, in ten minutes on two cores",
-    model=replace(MNIST_5K_CLASSIFY.model, draw=DrawConfig(latent=4)),
+    model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads),
     data=MNIST_5K_CLASSIFY.data,
     training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
 )

@@ -2,16 +2,10 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import (
-    CnnConfig,
-    DataConfig,
-    DrawConfig,
-    Experiment,
-    MemoryConfig,
-    ModelConfig,
-    ObjectiveConfig,
-    TrainingConfig,
-)
+from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.draw import DrawConfig
 
 PAPER_STEPS = (50, 100, 150, 190, 195)
 CLIPPED_BY_NORM = "gradients are clipped by norm, not by value: the authors' clipping acted on the first step only"
@@ -40,7 +34,7 @@ MNIST_CLASSIFY_28 = replace(
         glimpses=10,
         glimpse_height=28,
         glimpse_width=28,
-        memory=MemoryConfig(size=512),
+        memory=HebbRosenblattConfig(size=512),
         glimpse=CnnConfig(filters=(64, 128, 256), strides=(2, 2, 2)),
     ),
 )
@@ -52,9 +46,8 @@ MNIST_DRAW_8 = replace(
     paper="Figure 8 (c); appendix on experimental details, Drawing 8×8",
     reach="drawings (the paper gives no number)",
     deviations=(CLIPPED_BY_NORM, STATISTICS_APART, DIVERGENCE_SCALED),
-    model=replace(MNIST_CLASSIFY_8.model, classes=0, glimpses=12, draw=DrawConfig(latent=4)),
+    model=replace(MNIST_CLASSIFY_8.model, glimpses=12, heads={"draw": DrawConfig(latent=4, beta=4.0)}),
     training=TrainingConfig(epochs=100, learning_rate=1e-3, schedule="decay", decay=0.99),
-    objective=ObjectiveConfig(beta=4.0),
 )
 
 MNIST_DRAW_6 = replace(
@@ -86,9 +79,13 @@ MNIST_SELF_SUPERVISED = replace(
         *MNIST_DRAW_6.deviations,
         "no rotation: the codes of a picture are then made once and stored; data.rotate=20 trains as the paper does",
     ),
-    model=replace(MNIST_DRAW_6.model, classes=10, memory=replace(MNIST_DRAW_6.model.memory, learn_rates=True)),
+    model=replace(
+        MNIST_DRAW_6.model,
+        heads={"classify": ClassifyConfig(classes=10), **MNIST_DRAW_6.model.heads},
+        memory=replace(MNIST_DRAW_6.model.memory, learn_rates=True),
+    ),
     data=replace(MNIST_DRAW_6.data, rotate=0.0),
-    training=replace(MNIST_DRAW_6.training, learns="head"),
+    training=replace(MNIST_DRAW_6.training, learns="classify"),
 )
 
 MNIST_SKETCHPAD = replace(
@@ -102,7 +99,10 @@ MNIST_SKETCHPAD = replace(
         "6 glimpses of 8×8 and the 8×8 network, as the authors' scripts: the paper's text and its appendix disagree",
         "the drawing's loss is scaled by 0.02, about the ratio of the two at the start: the paper gives no scale",
     ),
-    model=replace(MNIST_DRAW_8.model, classes=10, glimpses=6),
+    model=replace(
+        MNIST_DRAW_8.model,
+        glimpses=6,
+        heads={"classify": ClassifyConfig(classes=10), "draw": DrawConfig(latent=4, weight=0.02)},
+    ),
     training=replace(MNIST_DRAW_8.training, epochs=20),
-    objective=replace(MNIST_DRAW_8.objective, draw=0.02),
 )

@@ -5,15 +5,15 @@ from dataclasses import replace
 from stawm.experiments.experiment import (
     CnnConfig,
     DataConfig,
-    DrawConfig,
     Experiment,
     ImageConfig,
-    MemoryConfig,
     ModelConfig,
-    ObjectiveConfig,
     TrainingConfig,
 )
 from stawm.experiments.mnist import CLIPPED_BY_NORM, DIVERGENCE_SCALED, MNIST_DRAW_8, STATISTICS_APART
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.draw import DrawConfig
 
 CIFAR10_CLASSIFY_MOBILENET = Experiment(
     name="cifar10-classify-mobilenet",
@@ -31,7 +31,7 @@ CIFAR10_CLASSIFY_MOBILENET = Experiment(
         glimpse_height=32,
         glimpse_width=32,
         glimpse=CnnConfig(block="mobilenet-v2"),
-        memory=MemoryConfig(size=1024),
+        memory=HebbRosenblattConfig(size=1024),
     ),
     data=DataConfig(name="cifar10", rotate=0.0, shift=4, flip=True),
     training=TrainingConfig(epochs=300, learning_rate=1e-3, decay=0.99, milestones=(150, 250)),
@@ -50,8 +50,7 @@ CIFAR10_DRAW_16 = replace(
     ),
     model=ModelConfig(
         image=ImageConfig(channels=3, height=32, width=32),
-        classes=0,
-        draw=DrawConfig(latent=32, start=0.0),
+        heads={"draw": DrawConfig(latent=32, start=0.0, beta=2.0)},
         glimpses=8,
         glimpse_height=16,
         glimpse_width=16,
@@ -61,7 +60,6 @@ CIFAR10_DRAW_16 = replace(
     ),
     data=DataConfig(name="cifar10", rotate=0.0, shift=4, flip=True, jitter=0.25),
     training=TrainingConfig(epochs=100, learning_rate=1e-4, decay=1.0, milestones=(50, 90)),
-    objective=ObjectiveConfig(beta=2.0),
 )
 
 CIFAR10_VAE = replace(
@@ -87,9 +85,13 @@ CIFAR10_SELF_SUPERVISED = replace(
         "no random crop or flip: the codes of a picture are then made once and stored; data.shift=4 and data.flip=True "
         "train as the paper does",
     ),
-    model=replace(CIFAR10_DRAW_16.model, classes=10, memory=replace(CIFAR10_DRAW_16.model.memory, learn_rates=True)),
+    model=replace(
+        CIFAR10_DRAW_16.model,
+        heads={"classify": ClassifyConfig(classes=10), **CIFAR10_DRAW_16.model.heads},
+        memory=replace(CIFAR10_DRAW_16.model.memory, learn_rates=True),
+    ),
     data=DataConfig(name="cifar10", rotate=0.0),
-    training=TrainingConfig(epochs=50, learning_rate=1e-3, decay=1.0, milestones=(25, 40, 45), learns="head"),
+    training=TrainingConfig(epochs=50, learning_rate=1e-3, decay=1.0, milestones=(25, 40, 45), learns="classify"),
 )
 
 CIFAR10_VAE_SELF_SUPERVISED = replace(
@@ -100,7 +102,7 @@ CIFAR10_VAE_SELF_SUPERVISED = replace(
     reach="63.44 % ± 0.31 test error (STAWM: 55.40 % ± 0.63)",
     after=CIFAR10_VAE.name,
     deviations=(*CIFAR10_VAE.deviations, CIFAR10_SELF_SUPERVISED.deviations[-1]),
-    model=replace(CIFAR10_VAE.model, classes=10),
+    model=replace(CIFAR10_VAE.model, heads=CIFAR10_SELF_SUPERVISED.model.heads),
 )
 
 CELEBA_DRAW_32 = replace(
@@ -113,7 +115,7 @@ CELEBA_DRAW_32 = replace(
     model=replace(
         CIFAR10_DRAW_16.model,
         image=ImageConfig(channels=3, height=64, width=64),
-        draw=DrawConfig(latent=4, canvas="bernoulli"),
+        heads={"draw": DrawConfig(latent=4, canvas="bernoulli", beta=2.0, divergence="joint")},
         glimpse_height=32,
         glimpse_width=32,
         context=CnnConfig(filters=(32, 32, 64, 64), strides=(2, 2, 2, 2), block="plain4"),
@@ -122,5 +124,4 @@ CELEBA_DRAW_32 = replace(
     ),
     data=DataConfig(name="celeba", rotate=0.0),
     training=TrainingConfig(epochs=100, learning_rate=1e-4, schedule="constant"),
-    objective=ObjectiveConfig(beta=2.0, divergence="joint"),
 )

@@ -107,7 +107,7 @@ def _limits(experiment: Experiment) -> list[str]:
         limits.append(
             f"It always names one of its {model.classes} classes, and its confidence has not been calibrated."
         )
-    if model.draw.latent:
+    if model.draws:
         limits.append("Its drawings are blurred sketches of what it remembers, not copies of the picture.")
     return [*limits, "One run of one seed; made for research and teaching, not for decisions about people."]
 

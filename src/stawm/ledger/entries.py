@@ -9,7 +9,9 @@ from typing import Any, Literal
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment, record_from_dict
 from stawm.experiments.presets import PRESETS, preset
+from stawm.measure.controls import Control
 from stawm.store.files import write_text
+from stawm.store.sessions import Machine
 
 LEDGER = "results"
 """The folder of the ledger; results lie in it, trials in a folder of its own."""
@@ -30,19 +32,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What a run was computed on."""
-
-    cpu: str
-    cores: int
-    threads: int | None
-    """Of each process; none where the run did not write it down."""
-    processes: int
-    torch: str
-    python: str
-
-
-@dataclass(frozen=True)
 class Pictures:
     """The pictures of a run: the name of the set and the checksums of its splits."""
 
@@ -59,22 +48,6 @@ class Measurement:
     count: int
     scores: dict[str, float]
     error_after_glimpse: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Control:
-    """The error when the classifier's memory or query is not the picture's own, after each glimpse; the last counts."""
-
-    memory: Literal["own", "another's"]
-    query: Literal["own", "mean"]
-    error_after_glimpse: tuple[float, ...]
-    follows_memory: float
-    """Share of answers that name the class of the picture whose memory was asked."""
-
-    @property
-    def error(self) -> float:
-        """The share of answers that do not name the class of the picture that was shown."""
-        return self.error_after_glimpse[-1]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from stawm.measure.evaluate import evaluate
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.sessions import read_sessions, this_machine
 from stawm.store.weights import fingerprint, load_trained
-from stawm.training.records import read_metrics
+from stawm.training.journal import read_metrics
 
 
 @dataclass(frozen=True)

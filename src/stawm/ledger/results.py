@@ -58,9 +58,9 @@ def trials(entries: Sequence[Entry]) -> str:
 
 def result_rows(entries: Sequence[Entry]) -> list[Row]:
     """Results as rows, in the order of their first entries; those that differ only in the seed share one."""
-    groups: dict[tuple[Experiment, int, int, str], list[Entry]] = {}
+    groups: dict[tuple[str, int, int, str], list[Entry]] = {}
     for entry in entries:
-        key = _seedless(entry.experiment), entry.epochs_before, entry.epochs, entry.data.test
+        key = _seedless(entry.experiment).key, entry.epochs_before, entry.epochs, entry.data.test
         groups.setdefault(key, []).append(entry)
     return [Row(tuple(sorted(group, key=lambda entry: entry.seed))) for group in groups.values()]
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from stawm.data import load_data
-from stawm.data.image_set import ImageSet
+from stawm.data.image_set import ImageSet, hold_out
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.ledger.card import Measured, card, scores_of
 from stawm.ledger.entries import read_ledger, without_places
-from stawm.measure.evaluate import check_fits, evaluate
+from stawm.measure.evaluate import evaluate
 from stawm.store.files import write_text
 from stawm.store.weights import (
     CONFIG,
@@ -27,7 +28,6 @@ from stawm.store.weights import (
     read_manifest,
     sha256_of,
 )
-from stawm.training.fit import splits_of
 
 CARD = "CARD.md"
 MOST_BYTES = 15_000_000
@@ -113,10 +113,9 @@ def _check_size(name: str, size: int) -> None:
 
 def _held_out(experiment: Experiment, data_dir: Path | None) -> tuple[str, ImageSet]:
     """The name and the pictures of the split that the run was measured on."""
-    image = experiment.model.image
-    size = (image.channels, image.height, image.width)
-    _, held_out, split = splits_of(load_data(experiment.data.name, data_dir=data_dir, image=size), experiment.data)
-    check_fits(held_out, experiment.model)
+    data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
+    _, held_out, split = hold_out(data, experiment.data.hold_out)
+    check_pictures(held_out, experiment.model)
     return split, held_out
 
 

@@ -67,11 +67,11 @@ class Row:
 
 def rows_of(runs: Sequence[Run], order: Sequence[str] = ()) -> list[Row]:
     """The rows of the table: experiments in the order of these names, others last; finished runs first."""
-    groups: dict[tuple[Experiment, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         # Words may have changed between versions; settings may not.
         settings = replace(run.experiment, seed=0, about="", paper="", reach="", deviations=())
-        key = settings, "" if run.finished else run.place
+        key = settings.key, "" if run.finished else run.place
         groups.setdefault(key, []).append(run)
     known = {name: place for place, name in enumerate(order)}
     rows = [_row(sorted(group, key=lambda run: run.experiment.seed)) for group in groups.values()]

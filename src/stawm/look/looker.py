@@ -17,6 +17,7 @@ from stawm.look.given import Given
 from stawm.look.memory_view import memory_views
 from stawm.look.placed import Placed, placed_by
 from stawm.look.seen import Corners, Seen, SeenGlimpse
+from stawm.model.heads.draw import DrawingHead, Drawn
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.cutout import face_or_whole
 from stawm.show.picture import corners_of
@@ -53,8 +54,8 @@ class Looker:
         self.experiment = experiment
         self.image: ImageConfig = experiment.model.image
         self.glimpses = experiment.model.glimpses
-        self.classifies = self.model.classify is not None
-        self.draws = self.model.draw is not None
+        self.classifies = "classify" in self.model.heads
+        self.draws = "draw" in self.model.heads
         self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
         grey = (self.image.channels, self.image.height, self.image.width) == (1, SIDE, SIDE)
         self.digits = grey and experiment.data.name.startswith("mnist")
@@ -82,8 +83,10 @@ class Looker:
         device = next(self.model.parameters()).device
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
-        views = memory_views(self.model.memory, episode.codes) if memory else [None] * len(prepared)
-        looks = zip(prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True)
+        views = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
+        looks = zip(
+            prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True
+        )
         return [
             Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view, one.placed)
             for one, name, image, glimpses, view in looks
@@ -94,12 +97,13 @@ class Looker:
         batch, count = episode.poses.shape[:2]
         size = episode.images.shape[-2], episode.images.shape[-1]
         nothing = [[None] * count] * batch
-        beliefs = nothing if episode.classified is None else episode.logits.float().softmax(-1).tolist()
+        beliefs = nothing if "classify" not in episode.answers else episode.logits.float().softmax(-1).tolist()
         sketches, places, canvases = nothing, nothing, nothing
-        if episode.drawn is not None and self.model.draw is not None:
-            sketches = _levels(sketches_alone(episode.drawn.sketches, self.model.draw.canvas))
-            places = _outlines(inverse(episode.drawn.poses.double().cpu()), *size)
-            canvases = _levels(episode.drawn.painting.canvases)
+        drawn, head = episode.answers.get("draw"), self.model.heads["draw"] if self.draws else None
+        if isinstance(drawn, Drawn) and isinstance(head, DrawingHead):
+            sketches = _levels(sketches_alone(drawn.sketches, head.canvas))
+            places = _outlines(inverse(drawn.poses.double().cpu()), *size)
+            canvases = _levels(drawn.painting.canvases)
         parts = (
             _outlines(episode.poses.cpu(), *size),
             outside(episode.poses).tolist(),

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt, Trace, recall_trace, trace_weights
+from stawm.memory.protocol import Contents, Memory
 
 MOST_CELLS = 128
 """Edge of the largest picture of W; a larger W is shown by the means of its blocks."""
@@ -56,29 +56,24 @@ class MemoryView:
     recalls: tuple[StoredRecall, ...]
 
 
-def memory_views(memory: HebbRosenblatt, codes: Float[Tensor, "batch count memory"]) -> list[MemoryView]:
-    """The view of each picture's memory over its codes.
+def memory_views(memory: Memory, codes: Float[Tensor, "batch count memory"]) -> list[MemoryView] | None:
+    """The view of each picture's memory over its codes; none of a memory that cannot tell what it is made of.
 
-    A write stores a pair, code e_i and response p_i. With read="codes" the memory is asked with e_i, and what comes
-    back is compared with the responses p_1 … p_N (what it wrote for each); with read="responses" it is asked with p_i,
-    and what comes back is compared with the codes. Both sides have passed the memory's activation.
+    A write stores a pair. The memory is asked with the one side of it, and what comes back is compared with the other
+    sides of all pairs (Hebb-Rosenblatt, read="codes": asked with the codes, compared with the responses).
     """
-    rates, count = memory.rates(), codes.shape[1]
-    state = recall_trace(codes, codes[:, 0], rates, memory.read, memory.activation).state
-    assert isinstance(state, Trace)
-    keys, values = (codes, state.responses) if memory.read == "codes" else (state.responses, codes)
-    recalls = recall_trace(codes, keys, rates, memory.read, memory.activation).terminal
-    matches = F.normalize(recalls, dim=-1) @ F.normalize(values, dim=-1).mT
+    held = memory.contents(codes)
+    if held is None:
+        return None
+    recalls = memory(codes, held.asked).terminal
+    matches = F.normalize(recalls, dim=-1) @ F.normalize(held.wanted, dim=-1).mT
     similarity = F.normalize(codes, dim=-1) @ F.normalize(codes, dim=-1).mT
-    strengths = [F.pad(trace_weights(step, rates, codes), (0, count - step)) for step in range(1, count + 1)]
-    spectra = torch.stack([_singular_values(state, strength) for strength in strengths], 1)
+    spectra = torch.stack([_singular_values(held, strengths) for strengths in held.strengths], 1)
     # The mean of a block of e ⊗ p is the product of their means, so W itself is never made.
-    inputs, outputs = _block_means(state.codes), _block_means(state.responses)
-    matrices = torch.stack([inputs.mT @ (strength[:, None] * outputs) for strength in strengths], 1)
-    return [
-        _view(memory.size, *parts)
-        for parts in zip(matrices, spectra, similarity, matches, strict=True)
-    ]  # fmt: skip
+    inputs, outputs = _block_means(held.inputs), _block_means(held.outputs)
+    matrices = torch.stack([inputs.mT @ (strengths[:, None] * outputs) for strengths in held.strengths], 1)
+    parts = zip(matrices, spectra, similarity, matches, strict=True)
+    return [_view(memory.size, *part) for part in parts]
 
 
 def _view(size: int, matrices: Tensor, spectra: Tensor, similarity: Tensor, matches: Tensor) -> MemoryView:
@@ -112,11 +107,10 @@ def diverging(weights: Float[Tensor, "count height width"], scale: float) -> UIn
     return (ZERO + shares * (ZERO - 1)).round().to(torch.uint8).numpy()
 
 
-def _singular_values(state: Trace, strengths: Float[Tensor, "count"]) -> Float[Tensor, "batch values"]:
+def _singular_values(held: Contents, strengths: Float[Tensor, "count"]) -> Float[Tensor, "batch values"]:
     """The singular values of W = Σ w_i e_i ⊗ p_i, from factors as small as the number of writes: W = Q_e R Q_pᵀ."""
-    codes, responses = state.codes.double(), state.responses.double()
-    _, inputs = torch.linalg.qr(codes.mT)
-    _, outputs = torch.linalg.qr(responses.mT)
+    _, inputs = torch.linalg.qr(held.inputs.double().mT)
+    _, outputs = torch.linalg.qr(held.outputs.double().mT)
     return torch.linalg.svdvals(inputs @ (strengths.double()[:, None] * outputs.mT)).float()
 
 

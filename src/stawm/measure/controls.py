@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -10,8 +11,26 @@ from torch import Tensor
 from stawm.data.image_set import ImageSet, batch_of
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import Model
-from stawm.ledger.entries import Control
+from stawm.model.heads.head import Scene
 from stawm.model.stawm import Stawm
+
+HEAD = "classify"
+
+
+@dataclass(frozen=True)
+class Control:
+    """The error when the classifier's memory or query is not the picture's own, after each glimpse; the last counts."""
+
+    memory: Literal["own", "another's"]
+    query: Literal["own", "mean"]
+    error_after_glimpse: tuple[float, ...]
+    follows_memory: float
+    """Share of answers that name the class of the picture whose memory was asked."""
+
+    @property
+    def error(self) -> float:
+        """The share of answers that do not name the class of the picture that was shown."""
+        return self.error_after_glimpse[-1]
 
 
 @dataclass(frozen=True)
@@ -30,7 +49,7 @@ def controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: i
     Exchanged: each picture's query is put to the memory of another picture (one round through all of them, in an order
     drawn from `seed`). One query: the mean over all pictures. The codes and queries are kept in main memory.
     """
-    if not isinstance(model, Stawm) or model.classify is None:
+    if not isinstance(model, Stawm) or HEAD not in model.heads:
         raise UsageError("controls exchange the memories of a model that classifies from its memory; give such a model")
     trained = model.training
     model.eval()
@@ -63,15 +82,12 @@ def _look(model: Stawm, pictures: ImageSet, batch_size: int) -> Looked:
     """The codes that the model writes for each picture, and the query that it makes of the picture's context."""
     if pictures.labels is None:
         raise DataError(f"{pictures.name} has no labels, and errors need them; sort the images into class folders")
-    assert model.classify is not None
     device = next(model.parameters()).device
     codes, queries = [], []
     for indices in torch.arange(len(pictures)).split(batch_size):
-        gaze = model.start(batch_of(pictures, indices, device).images)
-        queries.append(model.classify.query(gaze.context).cpu())
-        for _ in range(model.glimpses):
-            gaze = model.look(gaze)
-        codes.append(torch.stack([glance.code for glance in gaze.glances], 1).cpu())
+        gaze = model.gaze(batch_of(pictures, indices, device).images)
+        queries.append(model.head(HEAD).query(gaze.context).cpu())
+        codes.append(gaze.codes.cpu())
     return Looked(torch.cat(codes), torch.cat(queries), pictures.labels)
 
 
@@ -82,10 +98,10 @@ def _answers(
     batch_size: int,
 ) -> Int[Tensor, "count glimpse"]:
     """The class that each query brings out of a memory of these codes, after each of them."""
-    assert model.classify is not None
     device = next(model.parameters()).device
     answers = []
     for written, asked in zip(codes.split(batch_size), queries.split(batch_size), strict=True):
-        recalls = model.memory(written.to(device), asked.to(device)).recalls
-        answers.append(model.classify(recalls).argmax(-1).cpu())
+        query = asked.to(device)
+        found = model.ask(query, written.to(device), Scene(0, 0, None), heads=(HEAD,), queries={HEAD: query})
+        answers.append(found.logits.argmax(-1).cpu())
     return torch.cat(answers)

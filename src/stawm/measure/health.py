@@ -1,16 +1,15 @@
 """The health of a run, read from an episode: does the memory pass gradients, do the glimpses look around?"""
 
+import math
 from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from stawm.experiments.build import Learning
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-from stawm.model.objectives import Answers
-from stawm.model.readout import MemoryReadout, Recalled
-from stawm.model.stawm import Episode, Stawm
+from stawm.memory.protocol import Memory
+from stawm.model.heads.head import Answer, Answered
+from stawm.model.stawm import Episode, Remembered
 from stawm.vision.glimpse import identity_pose, outside
 
 CODE_BOUND = 6.0
@@ -25,40 +24,29 @@ MOVED = 0.1
 
 
 @torch.no_grad()
-def health(answers: Answers, memory: HebbRosenblatt | None) -> dict[str, Float[Tensor, ""]]:
-    """Named numbers about an episode, each a mean over the batch; only those that the model has something to say about.
+def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]:
+    """Named numbers about what a model made of a batch, each a mean over it; only those that it can tell.
 
     Of a memory: `codes_saturated` and `recalls_saturated` (of the terminal recall) are the shares of units at the upper
-    bound of their activation, `…_silent` at zero; `memory_norm` is the Frobenius norm of W; and the rates. Of glimpses,
-    for each t: `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard
-    deviation of its centre and of its size over the batch. `path_spread` is that of the centres over the glimpses of
-    one image, and `moved` how far poses are from the identity.
+    bound of their activation, `…_silent` at zero; `memory_norm`, and what else its rule tells. Of glimpses, for each t:
+    `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard deviation of its
+    centre and of its size over the batch. `path_spread` is that of the centres over the glimpses of one image, and
+    `moved` how far poses are from the identity.
     """
     values: dict[str, Tensor] = {}
-    if memory is not None and isinstance(answers, Episode | Recalled):
-        values |= _of_memory(answers, memory)
-    if isinstance(answers, Episode):
-        values |= _of_glimpses(answers.poses)
+    memory = getattr(model, "memory", None)
+    if isinstance(memory, Memory) and isinstance(answered, Remembered):
+        values |= _of_memory(answered, memory)
+    if isinstance(answered, Episode):
+        values |= _of_glimpses(answered.poses)
     return values
 
 
-def memory_of(model: Learning) -> HebbRosenblatt | None:
-    """The memory of a model, if it has one."""
-    return model.memory if isinstance(model, Stawm | MemoryReadout) else None
-
-
-def _of_memory(episode: Episode | Recalled, memory: HebbRosenblatt) -> dict[str, Tensor]:
-    rates = memory.rates()
-    values = {
-        "memory_norm": memory.norm(episode.state).mean(),
-        "delta": rates.delta,
-        "eta": rates.eta,
-        "theta": rates.theta,
-    }
-    values |= _stuck("codes", episode.codes, CODE_BOUND)
-    answers = [answer.recalls[:, -1] for answer in (episode.classified, episode.drawn) if answer is not None]
-    values |= _stuck("recalls", torch.cat(answers), memory.activation.bound)
-    return {name: value.to(episode.codes.dtype) for name, value in values.items()}
+def _of_memory(remembered: Remembered, memory: Memory) -> dict[str, Tensor]:
+    values = memory.health(remembered.state) | _stuck("codes", remembered.codes, CODE_BOUND)
+    recalls = [answer.recalls[:, -1] for answer in remembered.answers.values() if isinstance(answer, Answer)]
+    values |= _stuck("recalls", torch.cat(recalls), memory.bound)
+    return {name: value.to(remembered.codes.dtype) for name, value in values.items()}
 
 
 def _of_glimpses(poses: Float[Tensor, "batch glimpse 2 3"]) -> dict[str, Tensor]:
@@ -121,8 +109,9 @@ def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tenso
 
 
 def _stuck(name: str, units: Tensor, bound: float) -> dict[str, Tensor]:
-    """The shares of units at either end of [0, bound], the range of every activation that a memory may use."""
+    """The shares of units at the upper bound, and at zero."""
+    silent = SILENT * (bound if math.isfinite(bound) else 1.0)
     return {
         f"{name}_saturated": (units >= SATURATED * bound).to(units.dtype).mean(),
-        f"{name}_silent": (units <= SILENT * bound).to(units.dtype).mean(),
+        f"{name}_silent": (units.abs() <= silent).to(units.dtype).mean(),
     }

@@ -17,7 +17,7 @@ Since W_t = η Σ_{i<t} (1 − δ)^{t−1−i} e_i ⊗ p_i, the pairs (e_i, p_i)
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -26,73 +26,17 @@ from torch import Tensor, nn
 
 from stawm.errors import UsageError
 from stawm.memory.activations import Activation, activation_for
+from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig, Recalls
+from stawm.memory.sequence import recall_matrix, recall_trace
 from stawm.memory.stability import check_rates
-
-Read = Literal["codes", "responses"]
-Form = Literal["auto", "trace", "matrix"]
-
-BLOCK = 16
-"""Writes whose responses are found one by one from each other; all earlier ones reach them in a single product."""
+from stawm.memory.state import Form, Matrix, Rates, Read, State, Trace, reinforced, trace_weights, weights_of
+from stawm.ranges import AT_LEAST_0
 
 WHOLE_BREAK_EVEN = 4
 """Up to this many times M, a sequence known beforehand is read as a trace: measured 1.6 to 3 times quicker there."""
 
 SHIFT_LIMIT = 8.0
 """How far a learnt rate's shift may go either way; keeps every rate off the edge of its region in float32."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """The decay `delta`, the learning rate `eta` and the identity share `theta`."""
-
-    delta: Float[Tensor, ""]
-    eta: Float[Tensor, ""]
-    theta: Float[Tensor, ""]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A memory as the codes written so far and the responses they met, oldest first."""
-
-    codes: Float[Tensor, "batch count memory"]
-    responses: Float[Tensor, "batch count memory"]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A memory as its weights, input by output."""
-
-    weights: Float[Tensor, "batch memory memory"]
-
-
-State = Trace | Matrix
-
-
-@dataclass(frozen=True)
-class Recalls:
-    """What a query, or each of several, reads back after each write (the intermediate memory), and the last state."""
-
-    recalls: Float[Tensor, "batch *query count memory"]
-    state: State
-
-    @property
-    def terminal(self) -> Float[Tensor, "batch *query memory"]:
-        """What the query reads back from the terminal memory."""
-        return self.recalls[..., -1, :]
-
-
-def trace_weights(count: int, rates: Rates, like: Tensor) -> Float[Tensor, "count"]:
-    """η (1 − δ)^{t−1−i}: how strongly each of `count` writes, oldest first, still counts."""
-    ages = torch.arange(count - 1, -1, -1, device=like.device, dtype=like.dtype)
-    return rates.eta * (1 - rates.delta) ** ages
-
-
-def weights_of(state: State, rates: Rates) -> Float[Tensor, "batch memory memory"]:
-    """The matrix W of a state in either form."""
-    if isinstance(state, Matrix):
-        return state.weights
-    strengths = trace_weights(state.codes.shape[1], rates, state.codes)
-    return torch.bmm(state.codes.mT, strengths[:, None] * state.responses)
 
 
 def project(
@@ -114,108 +58,38 @@ def written(
     """The state after `code` is written, in the form of the state before."""
     response = activation(project(state, code, rates, read) + rates.theta * code)
     if isinstance(state, Matrix):
-        return Matrix(_reinforced(state.weights, code, response, rates))
+        return Matrix(reinforced(state.weights, code, response, rates))
     return Trace(
         torch.cat([state.codes, code.unsqueeze(1)], dim=1),
         torch.cat([state.responses, response.unsqueeze(1)], dim=1),
     )
 
 
-def recall_trace(
-    codes: Float[Tensor, "batch count memory"],
-    query: Float[Tensor, "batch *query memory"],
-    rates: Rates,
-    read: Read,
-    activation: Activation,
-) -> Recalls:
-    """The recalls after each write of a whole sequence, in trace form: all of them in one masked product."""
-    batch, count, size = codes.shape
-    ages = torch.arange(count, device=codes.device, dtype=codes.dtype)
-    ages = (ages[:, None] - ages[None, :]).clamp_min(0)
-    strengths = rates.eta * (1 - rates.delta) ** ages
-    responses = _responses(codes, strengths, rates, read, activation)
-    keys, values = (codes, responses) if read == "codes" else (responses, codes)
-    matches = torch.bmm(query.reshape(batch, -1, size), keys.mT).unsqueeze(2)
-    recalls = activation(torch.bmm(torch.tril(matches * strengths).flatten(1, 2), values))
-    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Trace(codes, responses))
+@dataclass(frozen=True)
+class HebbRosenblattConfig(MemoryConfig):
+    """The Hebb-Rosenblatt memory: what is matched on reading, and its three rates."""
+
+    rule: str = "hebb-rosenblatt"
+    read: Read = "codes"
+    """What a query is matched with: codes (Appendix A) or responses (Equation 2 literally)."""
+    activation: str = "relu6"
+    """φ: relu6, sigmoid or hardsigmoid."""
+    form: Form = "auto"
+    """How the state is kept; the numbers are the same."""
+    learn_rates: bool = False
+    """Whether the three rates learn."""
+    delta: Annotated[float, AT_LEAST_0] = 0.2
+    """The decay."""
+    eta: Annotated[float, AT_LEAST_0] = 0.4
+    """The learning rate."""
+    theta: Annotated[float, AT_LEAST_0] = 0.5
+    """The share of a code itself in the response to it."""
+
+    free = ("form", "learn_rates")
 
 
-def recall_matrix(
-    codes: Float[Tensor, "batch count memory"],
-    query: Float[Tensor, "batch *query memory"],
-    rates: Rates,
-    read: Read,
-    activation: Activation,
-) -> Recalls:
-    """The recalls after each write of a whole sequence, in matrix form: W is read once, by queries and next code."""
-    batch, count, size = codes.shape
-    queries = query.reshape(batch, -1, size)
-    weights = codes.new_zeros(batch, size, size)
-    response = activation(rates.theta * codes[:, 0])
-    projections = []
-    for step in range(count):
-        weights = _reinforced(weights, codes[:, step], response, rates)
-        rows = torch.cat([queries, codes[:, step + 1 : step + 2]], dim=1)
-        read_back = torch.bmm(rows, weights if read == "codes" else weights.mT)
-        projections.append(read_back[:, : queries.shape[1]])
-        if step + 1 < count:
-            response = activation(read_back[:, -1] + rates.theta * codes[:, step + 1])
-    recalls = activation(torch.stack(projections, dim=2))
-    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Matrix(weights))
-
-
-def _responses(codes: Tensor, strengths: Tensor, rates: Rates, read: Read, activation: Activation) -> Tensor:
-    """p_0 … p_{T−1}, [batch count memory], block by block: each needs all those before it."""
-    earlier = strengths.roll(1, dims=0)
-    matches = torch.bmm(codes, codes.mT) * earlier if read == "codes" else None
-    finished: list[Tensor] = []
-    for number, block in enumerate(codes.split(BLOCK, dim=1)):
-        first, last = number * BLOCK, number * BLOCK + block.shape[1]
-        total = rates.theta * block
-        if finished:
-            past = torch.cat(finished, dim=1)
-            if matches is not None:
-                total = torch.baddbmm(total, matches[:, first:last, :first], past)
-            else:
-                scores = torch.bmm(block, past.mT) * earlier[first:last, :first]
-                total = torch.baddbmm(total, scores, codes[:, :first])
-        if matches is not None:
-            finished.append(_block_by_codes(total, matches[:, first:last, first:last], activation))
-        else:
-            finished.append(_block_by_responses(total, block, earlier[first:last, first:last], activation))
-    return torch.cat(finished, dim=1)
-
-
-def _block_by_codes(total: Tensor, matches: Tensor, activation: Activation) -> Tensor:
-    """The responses of one block, given the inputs from outside it and how far its codes match each other."""
-    rows = total.unsqueeze(2).unbind(1)
-    responses = [activation(rows[0])]
-    for step in range(1, len(rows)):
-        inside = torch.baddbmm(rows[step], matches[:, step : step + 1, :step], torch.cat(responses, dim=1))
-        responses.append(activation(inside))
-    return torch.cat(responses, dim=1)
-
-
-def _block_by_responses(total: Tensor, codes: Tensor, strengths: Tensor, activation: Activation) -> Tensor:
-    """The responses of one block, given the inputs from outside it; each is matched with the codes once it is known."""
-    rows = total.unsqueeze(2).unbind(1)
-    responses = [activation(rows[0])]
-    matches = []
-    for step in range(1, len(rows)):
-        matches.append(torch.bmm(codes, responses[-1].mT))
-        scores = torch.cat(matches, dim=2)[:, step : step + 1] * strengths[step, :step]
-        inside = torch.baddbmm(rows[step], F.pad(scores, (0, len(rows) - step)), codes)
-        responses.append(activation(inside))
-    return torch.cat(responses, dim=1)
-
-
-def _reinforced(weights: Tensor, code: Tensor, response: Tensor, rates: Rates) -> Tensor:
-    """(1 − δ) W + η e ⊗ p; the decayed copy is a fresh tensor, so the product is added to it in place."""
-    decayed = weights * (1 - rates.delta)
-    return decayed.baddbmm_(code.unsqueeze(2), (rates.eta * response).unsqueeze(1))
-
-
-class HebbRosenblatt(nn.Module):
+@MEMORIES.add("hebb-rosenblatt")
+class HebbRosenblatt(Memory):
     """A memory over any sequence of codes; it owns the rates, and states are values that the caller keeps.
 
     Args:
@@ -229,6 +103,7 @@ class HebbRosenblatt(nn.Module):
         theta: The identity share to start from.
     """
 
+    Config = HebbRosenblattConfig
     shift: Tensor
 
     def __init__(
@@ -255,6 +130,7 @@ class HebbRosenblatt(nn.Module):
         self.size = size
         self.read: Read = read
         self.activation = activation_for(activation)
+        self.bound = self.activation.bound
         self.form: Form = form
         self.learn_rates = learn_rates
         self.starting_rates = (delta, eta, theta)
@@ -320,6 +196,22 @@ class HebbRosenblatt(nn.Module):
         overlap = torch.bmm(state.codes, state.codes.mT) * torch.bmm(scaled, scaled.mT)
         return overlap.sum(dim=(1, 2)).clamp_min(0).sqrt()
 
+    def health(self, state: State) -> dict[str, Float[Tensor, ""]]:
+        """The norm of W, and the rates."""
+        rates = self.rates()
+        return super().health(state) | {"delta": rates.delta, "eta": rates.eta, "theta": rates.theta}
+
+    def contents(self, codes: Float[Tensor, "batch count memory"]) -> Contents:
+        """The pairs (code, response) of these codes, and how strongly each still counts after each write.
+
+        With read="codes" a code should bring back its response; with read="responses", a response its code.
+        """
+        rates, count = self.rates(), codes.shape[1]
+        state = recall_trace(codes, codes[:, 0], rates, self.read, self.activation).state
+        asked, wanted = (codes, state.responses) if self.read == "codes" else (state.responses, codes)
+        strengths = [F.pad(trace_weights(step, rates, codes), (0, count - step)) for step in range(1, count + 1)]
+        return Contents(codes, state.responses, torch.stack(strengths), asked, wanted)
+
     def forward(
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
     ) -> Recalls:
@@ -327,10 +219,7 @@ class HebbRosenblatt(nn.Module):
 
         Several queries, [batch query memory], are put to the same memory; it is written once.
         """
-        if codes.shape[1] == 0 or codes.shape[2] != self.size:
-            raise UsageError(
-                f"codes of shape {tuple(codes.shape)} cannot be written; give [batch, at least 1, {self.size}]"
-            )
+        self.check_codes(codes)
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)
         whole = recall_trace if as_trace else recall_matrix
@@ -340,6 +229,5 @@ class HebbRosenblatt(nn.Module):
         return result
 
     def _fitted(self, vector: Tensor, state: State) -> Tensor:
-        if vector.shape[-1] != self.size:
-            raise UsageError(f"a vector of width {vector.shape[-1]} does not fit this memory; give width {self.size}")
+        self.check_width(vector)
         return vector.to(state.weights.dtype if isinstance(state, Matrix) else state.codes.dtype)

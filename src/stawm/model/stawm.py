@@ -1,16 +1,18 @@
-"""The Short Term Attentive Working Memory: a few glimpses of an image, each written into a Hebb-Rosenblatt memory."""
+"""The Short Term Attentive Working Memory: a few glimpses of an image, each written into a memory that heads ask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt, State
-from stawm.model.heads import ClassificationHead, Classified, DrawingHead, Drawn
+from stawm.errors import UsageError
+from stawm.memory.protocol import Memory
+from stawm.model.heads.classify import Classified
+from stawm.model.heads.head import Answer, Head, Scene
 from stawm.model.policy import Policy, PolicyState
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
@@ -18,6 +20,7 @@ from stawm.vision.mobilenet import MobileNetV2
 
 Encoder = ConvEncoder | MobileNetV2
 Where = Literal["emission", "pose"]
+Kind = TypeVar("Kind", bound=Answer)
 
 
 @dataclass(frozen=True)
@@ -39,30 +42,51 @@ class Gaze:
     images: Float[Tensor, "batch channel height width"]
     context: Float[Tensor, "batch features"]
     policy: PolicyState
-    memory: State
-    glances: tuple[Glance, ...]
+    glances: tuple[Glance, ...] = ()
+
+    @property
+    def codes(self) -> Float[Tensor, "batch glimpse memory"]:
+        """What is written into the memory, glimpse by glimpse."""
+        return torch.stack([glance.code for glance in self.glances], 1)
+
+    @property
+    def scene(self) -> Scene:
+        """What heads may know of it besides what they recall."""
+        inverses = [glance.inverse for glance in self.glances if glance.inverse is not None]
+        height, width = self.images.shape[-2:]
+        return Scene(height, width, torch.stack(inverses, 1) if inverses else None)
 
 
 @dataclass(frozen=True)
-class Episode:
-    """Everything that happened over a batch of images; `classified` and `drawn` where the model has that head."""
+class Remembered:
+    """A memory that was written and asked: the codes, the terminal state, and the answer of each head by its name."""
+
+    codes: Float[Tensor, "batch glimpse memory"]
+    state: Any
+    """The terminal memory."""
+    answers: Mapping[str, Answer]
+
+    @property
+    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
+        """The classifier's answer after each glimpse; the last is the model's."""
+        return self.answer("classify", Classified).logits
+
+    def answer(self, name: str, kind: type[Kind] = Answer) -> Kind:
+        """The answer of the head of this name; a model without it is a `UsageError`."""
+        found = self.answers.get(name)
+        if not isinstance(found, kind):
+            raise UsageError(f"this model has no head {name!r}; it has {', '.join(self.answers)}")
+        return found
+
+
+@dataclass(frozen=True)
+class Episode(Remembered):
+    """Everything that happened over a batch of images."""
 
     images: Float[Tensor, "batch channel height width"]
     context: Float[Tensor, "batch features"]
     poses: Float[Tensor, "batch glimpse 2 3"]
     glimpses: Float[Tensor, "batch glimpse channel glimpse_height glimpse_width"]
-    codes: Float[Tensor, "batch glimpse memory"]
-    state: State
-    """The terminal memory."""
-    classified: Classified | None = None
-    drawn: Drawn | None = None
-
-    @property
-    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
-        """The classifier's answer after each glimpse; the last is the model's."""
-        if self.classified is None:
-            raise ValueError("this episode was not classified; look at its drawing")
-        return self.classified.logits
 
 
 class Stawm(nn.Module):
@@ -74,9 +98,8 @@ class Stawm(nn.Module):
         context: Encoder,
         glimpse: Encoder,
         policy: Policy,
-        memory: HebbRosenblatt,
-        classify: ClassificationHead | None = None,
-        draw: DrawingHead | None = None,
+        memory: Memory,
+        heads: Mapping[str, Head],
         hidden: int,
         glimpses: int,
         glimpse_size: tuple[int, int],
@@ -86,12 +109,14 @@ class Stawm(nn.Module):
         """A model of the given parts; `glimpse_size` is height and width, `where` what the *where* pathway sees."""
         super().__init__()
         self.context, self.glimpse, self.policy, self.memory = context, glimpse, policy, memory
-        self.classify, self.draw = classify, draw
+        self.heads = nn.ModuleDict(heads)
         self.glimpses, self.glimpse_size, self.where_from = glimpses, glimpse_size, where
         self.features = nn.Linear(glimpse.features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
         self.where = nn.Linear(hidden if where == "emission" else 6, memory.size)
+        self.register_state_dict_post_hook(_heads_to_top)
+        self.register_load_state_dict_pre_hook(_heads_from_top)
 
     def forward(
         self,
@@ -100,49 +125,36 @@ class Stawm(nn.Module):
         generator: Generator | None = None,
     ) -> Episode:
         """An episode of `glimpses` looks at each image (as many as the model was built for if not given)."""
-        context = self.context(images)
-        policy, glances = self.policy.start(context), []
-        for _ in range(self.glimpses if glimpses is None else glimpses):
-            policy, glance = self._glance(images, policy, glances)
-            glances.append(glance)
-        seen = Episode(
+        gaze = self.gaze(images, glimpses)
+        asked = self.ask(gaze.context, gaze.codes, gaze.scene, generator=generator)
+        return Episode(
+            **vars(asked),
             images=images,
-            context=context,
-            poses=torch.stack([glance.pose for glance in glances], 1),
-            glimpses=torch.stack([glance.glimpse for glance in glances], 1),
-            codes=torch.stack([glance.code for glance in glances], 1),
-            state=self.memory.start(images.shape[0], device=images.device, dtype=images.dtype),
+            context=gaze.context,
+            poses=torch.stack([glance.pose for glance in gaze.glances], 1),
+            glimpses=torch.stack([glance.glimpse for glance in gaze.glances], 1),
         )
-        inverses = [glance.inverse for glance in glances if glance.inverse is not None]
-        return self._answered(seen, torch.stack(inverses, 1) if inverses else None, generator)
-
-    def _answered(self, seen: Episode, inverses: Tensor | None, generator: Generator | None) -> Episode:
-        """The episode with its codes written and every head's question put to the same memory."""
-        heads = [head for head in (self.classify, self.draw) if head is not None]
-        queries = [head.query(seen.context) for head in heads]
-        answer = self.memory(seen.codes, torch.stack(queries, 1))
-        asked = list(zip(queries, answer.recalls.unbind(1), strict=True))
-        classified = drawn = None
-        if self.classify is not None:
-            query, recalls = asked.pop(0)
-            classified = Classified(query, recalls, self.classify(recalls))
-        if self.draw is not None and inverses is not None:
-            query, recalls = asked.pop(0)
-            height, width = seen.images.shape[-2:]
-            drawn = self.draw(query, recalls, inverses, height, width, generator)
-        return replace(seen, state=answer.state, classified=classified, drawn=drawn)
 
     def start(self, images: Float[Tensor, "batch channel height width"]) -> Gaze:
-        """The gaze before the first glimpse: context seen, memory empty."""
+        """The gaze before the first glimpse: context seen, nothing looked at."""
         context = self.context(images)
-        memory = self.memory.start(images.shape[0], device=images.device, dtype=images.dtype)
-        return Gaze(images, context, self.policy.start(context), memory, ())
+        return Gaze(images, context, self.policy.start(context))
 
     def look(self, gaze: Gaze) -> Gaze:
-        """The gaze after one more glimpse, which is written into the memory."""
-        policy, glance = self._glance(gaze.images, gaze.policy, gaze.glances)
-        memory = self.memory.write(gaze.memory, glance.code)
-        return replace(gaze, policy=policy, memory=memory, glances=(*gaze.glances, glance))
+        """The gaze after one more glimpse: gather the last one, choose a pose, cut, encode.
+
+        The code of the glimpse is ReLU6(what ⊙ where).
+        """
+        policy = gaze.policy
+        if gaze.glances:
+            policy = self.policy.gather(policy, gaze.glances[-1].features)
+        policy, emission, pose = self.policy.emit(policy)
+        inverse = self.policy.inverse(emission) if self.policy.inverse is not None else None
+        glimpse = cut(gaze.images, pose, *self.glimpse_size)
+        features = F.relu(self.dropout(self.features(self.glimpse(glimpse, len(gaze.glances)))))
+        where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
+        glance = Glance(pose, inverse, glimpse, features, F.relu6(self.what(features) * where))
+        return replace(gaze, policy=policy, glances=(*gaze.glances, glance))
 
     def unroll(self, images: Float[Tensor, "batch channel height width"]) -> Iterator[Gaze]:
         """Each gaze in turn, without end: stop when you have seen enough."""
@@ -151,21 +163,53 @@ class Stawm(nn.Module):
             gaze = self.look(gaze)
             yield gaze
 
-    def answer(self, gaze: Gaze) -> Float[Tensor, "batch classes"]:
-        """The logits that the memory gives at this point of the look."""
-        if self.classify is None:
-            raise ValueError("this model draws and does not classify; build one with classes")
-        return self.classify(self.memory.recall(gaze.memory, self.classify.query(gaze.context)))
+    def gaze(self, images: Float[Tensor, "batch channel height width"], glimpses: int | None = None) -> Gaze:
+        """The gaze after `glimpses` glimpses of each image; nothing is written yet."""
+        gaze = self.start(images)
+        for _ in range(self.glimpses if glimpses is None else glimpses):
+            gaze = self.look(gaze)
+        return gaze
 
-    def _glance(
-        self, images: Tensor, policy: PolicyState, before: tuple[Glance, ...] | list[Glance]
-    ) -> tuple[PolicyState, Glance]:
-        """The next glimpse: gather the one before, choose a pose, cut, encode, and code = ReLU6(what ⊙ where)."""
-        if before:
-            policy = self.policy.gather(policy, before[-1].features)
-        policy, emission, pose = self.policy.emit(policy)
-        inverse = self.policy.inverse(emission) if self.policy.inverse is not None else None
-        glimpse = cut(images, pose, *self.glimpse_size)
-        features = F.relu(self.dropout(self.features(self.glimpse(glimpse, len(before)))))
-        where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
-        return policy, Glance(pose, inverse, glimpse, features, F.relu6(self.what(features) * where))
+    def ask(
+        self,
+        context: Float[Tensor, "batch features"],
+        codes: Float[Tensor, "batch glimpse memory"],
+        scene: Scene,
+        *,
+        heads: tuple[str, ...] = (),
+        queries: Mapping[str, Float[Tensor, "batch memory"]] | None = None,
+        generator: Generator | None = None,
+    ) -> Remembered:
+        """Write these codes into an empty memory and put the questions of `heads` to it (of all, if none are named).
+
+        A head asks with its own query of the context, unless `queries` has another for it.
+        """
+        asking = {name: self.head(name) for name in heads or tuple(self.heads)}
+        given = queries or {}
+        asked = {name: given[name] if name in given else head.query(context) for name, head in asking.items()}
+        found = self.memory(codes, torch.stack(list(asked.values()), 1))
+        recalls = dict(zip(asked, found.recalls.unbind(1), strict=True))
+        answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}
+        return Remembered(codes, found.state, answers)
+
+    def head(self, name: str) -> Head:
+        """The head of this name; a model without it is a `UsageError`."""
+        if name not in self.heads:
+            raise UsageError(f"this model has no head {name!r}; it has {', '.join(self.heads)}")
+        head = self.heads[name]
+        assert isinstance(head, Head)
+        return head
+
+
+def _heads_to_top(module: nn.Module, state: dict[str, Tensor], prefix: str, _: Any) -> None:
+    """In files a head stands at the top (`draw.mean.weight`), as in all that were written before there was a dict."""
+    for name in [name for name in state if name.startswith(f"{prefix}heads.")]:
+        state[prefix + name.removeprefix(f"{prefix}heads.")] = state.pop(name)
+
+
+def _heads_from_top(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """Put what `_heads_to_top` moved back to its place."""
+    assert isinstance(module, Stawm)
+    for head in module.heads:
+        for name in [name for name in state if name.startswith(f"{prefix}{head}.")]:
+            state[f"{prefix}heads.{name.removeprefix(prefix)}"] = state.pop(name)

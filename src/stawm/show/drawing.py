@@ -8,8 +8,8 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.errors import UsageError
-from stawm.model.heads import Drawn
-from stawm.model.objectives import Answers, Batch
+from stawm.model.heads.draw import Drawn
+from stawm.model.heads.head import Answered, Batch
 from stawm.show.grid import ACROSS, Cell, grid
 from stawm.show.picture import pasted_outline_of
 from stawm.show.sheet import INK, WRONG, colour_of
@@ -57,33 +57,34 @@ def masks(drawn: Drawn, targets: Float[Tensor, "batch channel height width"], gl
     """A sheet of three rows: drawings, targets, and targets seen through the mask of a glimpse (the last)."""
     alpha = drawn.painting.masks
     if alpha is None:
-        raise UsageError("sketches that add up have no masks; give a run with model.draw.canvas bernoulli")
+        raise UsageError("sketches that add up have no masks; give a run with model.heads.draw.canvas bernoulli")
     seen = alpha[:, glimpse] * targets
     name = "last mask" if glimpse in (-1, alpha.shape[1] - 1) else f"mask {glimpse + 1}"
     rows = [[Cell(image) for image in images] for images in (drawn.canvas, targets, seen)]
     return grid(rows, sides=["drawn", "target", f"{name} on target"], most=ACROSS)
 
 
-def misclassified(answers: Answers, batch: Batch, classes: Sequence[str] = ()) -> Image.Image:
+def misclassified(answered: Answered, batch: Batch, classes: Sequence[str] = ()) -> Image.Image:
     """A sheet of the pictures of `batch` that were misclassified (the paper's Figure 7).
 
     Above, what the model drew over the class that it predicts; below, its input over the true class. A model that does
     not draw has one row: the input over what it predicts and, in brackets, what it is.
     """
-    if answers.classified is None or batch.labels is None:
+    believer, artist = answered.answers.get("classify"), answered.answers.get("draw")
+    if believer is None or batch.labels is None:
         raise UsageError("nothing can be misclassified without a classifier and labels; give a run that classifies")
-    predicted = answers.classified.logits[:, -1].argmax(-1)
+    predicted = believer.logits[:, -1].argmax(-1)
     wrong = torch.nonzero(predicted != batch.labels).flatten().tolist()
     if not wrong:
         raise UsageError(f"none of these {len(predicted)} pictures is misclassified; show more of them")
-    names = list(classes) or [str(place) for place in range(answers.classified.logits.shape[-1])]
+    names = list(classes) or [str(place) for place in range(believer.logits.shape[-1])]
     believed = [names[int(predicted[row])] for row in wrong]
     truths = [names[int(batch.labels[row])] for row in wrong]
-    if answers.drawn is None:
+    if artist is None:
         both = zip(wrong, believed, truths, strict=True)
         cells = [Cell(batch.images[row], (), f"{belief} (is {truth})", WRONG) for row, belief, truth in both]
         return grid([cells], title="misclassified", sides=["seen, and predicted"], most=ACROSS)
-    canvas = answers.drawn.canvas
+    canvas = artist.canvas
     drew = [Cell(canvas[row], (), belief, WRONG) for row, belief in zip(wrong, believed, strict=True)]
     saw = [Cell(batch.images[row], (), truth, INK) for row, truth in zip(wrong, truths, strict=True)]
     sides = ["drawn, and predicted", "seen, and true"]

@@ -40,7 +40,7 @@ def where_it_looked(
     """
     rows = min(pictures, episode.images.shape[0])
     glimpses = episode.poses.shape[1]
-    beliefs = None if episode.classified is None else episode.logits.detach().float().softmax(-1).cpu()
+    beliefs = None if "classify" not in episode.answers else episode.logits.detach().float().softmax(-1).cpu()
     names = list(classes) or [str(place) for place in range(0 if beliefs is None else beliefs.shape[-1])]
     frame_width, frame_height, _ = _frame(episode)
     cell_width, cell_height = _cell(episode)

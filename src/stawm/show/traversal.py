@@ -5,7 +5,7 @@ from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
-from stawm.model.heads import DrawingHead, Drawn
+from stawm.model.heads.draw import DrawingHead, Drawn
 from stawm.show.grid import Cell, grid
 from stawm.show.picture import pasted_outline_of
 from stawm.show.sheet import colour_of

@@ -12,12 +12,24 @@ import torch
 import stawm
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import record_from_dict
-from stawm.ledger.entries import Machine
 from stawm.store.files import write_text
 
 SESSIONS = "sessions.jsonl"
 PATIENCE = 10.0
 """Seconds that git gets to answer."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a run was computed on."""
+
+    cpu: str
+    cores: int
+    threads: int | None
+    """Of each process; none where the run did not write it down."""
+    processes: int
+    torch: str
+    python: str
 
 
 @dataclass(frozen=True)

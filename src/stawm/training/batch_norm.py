@@ -1,4 +1,4 @@
-"""Batch norm for use: running statistics of pictures as they are, not as augmentation made them."""
+"""Precise batch norm: running statistics taken anew, from pictures as they are and not as augmentation made them."""
 
 from typing import TYPE_CHECKING
 
@@ -6,23 +6,12 @@ import torch
 from torch import nn
 
 from stawm.data.image_set import ImageSet, batch_of
-from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.training.engine import generator_of
 from stawm.vision.norms import GlimpseNorm
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-
-def check_settle(experiment: Experiment, model: nn.Module) -> None:
-    """Refuse to settle a model that has no statistics."""
-    asked = experiment.training.settle
-    if asked and not norms_of(model):
-        raise UsageError(
-            f"training.settle={asked} cannot be used: it takes the statistics of batch norm anew from so many batches, "
-            "in a model that has batch norm; leave it at 0"
-        )
 
 
 def norms_of(model: nn.Module) -> list[GlimpseNorm]:

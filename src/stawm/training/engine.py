@@ -13,7 +13,6 @@ from stawm.experiments.experiment import TrainingConfig
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-Sums = dict[str, list[float]]
 EMITTER, INVERSE = "policy.emitter", "policy.inverse"
 """What chooses where to look, and where sketches are pasted."""
 
@@ -52,8 +51,8 @@ def generator_of(*numbers: int) -> torch.Generator:
 def optimiser_for(model: nn.Module, config: TrainingConfig) -> torch.optim.Adam:
     """Adam or AdamW over the weights that learn; matrices decay, biases, norms and rates do not.
 
-    Each group has its `share` of the learning rate: `config.pose_share` for the emitter of poses, `config.paste_share`
-    for that of inverse poses, else 1. Fused: the same numbers, seven times as fast on a CPU.
+    Each group has its `share` of the learning rate (a learning-rate multiplier): `config.pose_share` for the emitter of
+    poses, `config.paste_share` for that of inverse poses, else 1. Fused: the same numbers, faster on a CPU.
     """
     shares = {EMITTER: config.pose_share, INVERSE: config.paste_share}
     learning = [
@@ -104,13 +103,3 @@ def restore_random(engine: "Fabric", tensors: dict[str, Tensor]) -> None:
     torch.set_rng_state(tensors[f"cpu/{engine.global_rank}"])
     if engine.device.type == "cuda":
         torch.cuda.set_rng_state(tensors[f"cuda/{engine.global_rank}"], engine.device)
-
-
-def add_up(engine: "Fabric", sums: Sums) -> Sums:
-    """The sums of all processes together: name by name, total and count."""
-    if engine.world_size == 1:
-        return sums
-    own = torch.tensor([sums[name] for name in sorted(sums)], dtype=torch.float64, device=engine.device)
-    joined = engine.all_reduce(own, reduce_op="sum")
-    assert isinstance(joined, Tensor)
-    return dict(zip(sorted(sums), joined.tolist(), strict=True))

@@ -1,9 +1,6 @@
-"""The learning rate and the averaging of weights as pure functions of the step: nothing hidden, nothing to save."""
+"""The learning rate as a pure function of the step: nothing hidden, nothing to save."""
 
 import math
-
-from torch import nn
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from stawm.experiments.experiment import TrainingConfig
 
@@ -31,21 +28,3 @@ def _scheduled(config: TrainingConfig, step: int, steps: int, steps_per_epoch: i
         epoch = step // steps_per_epoch
         return config.decay**epoch * 0.1 ** sum(milestone <= epoch for milestone in config.milestones)
     return 1.0
-
-
-def average_decay(decay: float, step: int) -> float:
-    """How much of the running average outlives step number `step` (from 0): little at first, `decay` in the end."""
-    return min(decay, (1 + step) / (10 + step))
-
-
-def update_average(average: nn.Module, model: nn.Module, decay: float) -> None:
-    """Move `average` towards `model`: weights and running statistics alike; whole numbers are copied."""
-    theirs = model.state_dict()
-    own, new = [], []
-    for name, mine in average.state_dict().items():
-        if mine.is_floating_point():
-            own.append(mine)
-            new.append(theirs[name])
-        else:
-            mine.copy_(theirs[name])
-    get_ema_multi_avg_fn(decay)(own, new, None)

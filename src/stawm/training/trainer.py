@@ -9,9 +9,11 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from stawm.errors import CheckpointError, TrainingError
-from stawm.experiments.build import Learning, Model, build, learning_part, objective_for
+from stawm.experiments.build import Learning, Model, build, judge_of, learning_part
 from stawm.experiments.experiment import Experiment
+from stawm.measure.sums import HEALTH, TERM
 from stawm.store.checkpoint import Checkpoint
+from stawm.training.averages import average_decay, update_average
 from stawm.training.engine import (
     optimiser_for,
     optimiser_tensors,
@@ -20,8 +22,8 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.learner import HEALTH, TERM, Learner
-from stawm.training.schedule import average_decay, learning_rate, update_average
+from stawm.training.learner import Learner
+from stawm.training.schedule import learning_rate
 from stawm.training.start import start_from
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ GRADIENT_NORM = HEALTH + "gradient_norm"
 
 
 class Trainer:
-    """The model, the running average of its weights, and the optimiser, set up on an engine.
+    """The model, the exponential moving average (EMA) of its weights, and the optimiser, set up on an engine.
 
     `taught` is what a step teaches (the model, or what of it is not frozen) and `judged` what evaluation asks: the same
     of the average, where there is one.
@@ -44,23 +46,29 @@ class Trainer:
 
     def __init__(self, engine: "Fabric", experiment: Experiment, steps_per_epoch: int) -> None:
         """A freshly initialised model; the same on all processes, which differ only in their dropout."""
-        self.engine, self.config, self.steps_per_epoch = engine, experiment.training, steps_per_epoch
+        self.engine, self.experiment, self.steps_per_epoch = engine, experiment, steps_per_epoch
+        self.config = experiment.training
         torch.manual_seed(seed_of(experiment.seed))
         self.model = build(experiment.model)
         self.taught = learning_part(self.model, self.config)
-        self.objective = objective_for(experiment)
+        self.judge = judge_of(experiment)
         self.optimiser = optimiser_for(self.model, self.config)
         self.average = copy.deepcopy(self.model).to(engine.device) if self.config.average else None
         self.judged = self.taught if self.average is None else learning_part(self.average, self.config)
         if self.average is not None:
             self.average.requires_grad_(False)
-        self._learner, self._stepper = engine.setup(Learner(self.taught, self.objective), self.optimiser)
+        self._learner, self._stepper = engine.setup(Learner(self.taught, self.judge), self.optimiser)
         torch.manual_seed(seed_of(experiment.seed, engine.global_rank))
 
     @property
     def exported(self) -> Model:
         """The whole model that is exported: the average where there is one."""
         return self.model if self.average is None else self.average
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The model, and its average where there is one."""
+        return (self.model,) if self.average is None else (self.model, self.average)
 
     def begin(self, experiment: Experiment) -> None:
         """Take up the weights that the experiment starts from, if it names any."""

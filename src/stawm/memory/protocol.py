@@ -1,0 +1,133 @@
+"""What every memory can do, whatever its rule: start, write, recall, and the whole sequence at once.
+
+A state is a frozen value that holds all that the next write needs; `write` returns a new one and `recall` only reads.
+The module owns parameters, never states. A rule is one file: its settings (a `MemoryConfig` whose fields are the
+arguments of the rule) and the rule (a `Memory`), which enters itself in `MEMORIES` by name.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from stawm.errors import UsageError
+from stawm.ranges import AT_LEAST_1
+from stawm.registry import Registry
+
+MEMORIES: "Registry[type[Memory]]" = Registry("memory rule", home="stawm.memory", group="stawm.memories")
+"""The rules by name; `--model.memory.rule` chooses one."""
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """The settings that every memory has; a rule adds its own in a record derived from this one."""
+
+    rule: str = ""
+    """The name of the rule."""
+    size: Annotated[int, AT_LEAST_1] = 256
+    """M, the width of codes, queries and recalls."""
+
+    free: ClassVar[tuple[str, ...]] = ()
+    """Settings in which a run may differ from the weights that it starts from."""
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """What a query, or each of several, reads back after each write (the intermediate memory), and the last state."""
+
+    recalls: Float[Tensor, "batch *query count memory"]
+    state: Any
+
+    @property
+    def terminal(self) -> Float[Tensor, "batch *query memory"]:
+        """What the query reads back from the terminal memory."""
+        return self.recalls[..., -1, :]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a memory is made of after each write of a sequence: W_t = Σ_i strengths[t, i] inputs_i ⊗ outputs_i.
+
+    `asked` is what each write should be found by, and `wanted` what should then come back.
+    """
+
+    inputs: Float[Tensor, "batch count memory"]
+    outputs: Float[Tensor, "batch count memory"]
+    strengths: Float[Tensor, "count count"]
+    asked: Float[Tensor, "batch count memory"]
+    wanted: Float[Tensor, "batch count memory"]
+
+
+class Memory(nn.Module, ABC):
+    """A memory over any sequence of codes. A rule must say how to start, write and recall; the rest has defaults."""
+
+    Config: ClassVar[type[MemoryConfig]] = MemoryConfig
+    """The record of the rule's settings."""
+    size: int
+    bound: float = float("inf")
+    """The most that a unit of a recall can be: at it no gradient passes."""
+
+    @abstractmethod
+    def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Any:
+        """The empty memory of `batch` sequences."""
+
+    @abstractmethod
+    def write(self, state: Any, code: Float[Tensor, "batch memory"]) -> Any:
+        """The state after `code` is written; the state given stays as it was."""
+
+    @abstractmethod
+    def recall(self, state: Any, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
+        """What `query` reads back; the memory is only read."""
+
+    @abstractmethod
+    def norm(self, state: Any) -> Float[Tensor, "batch"]:
+        """How much the memory holds: the Frobenius norm of W, for a rule that has one."""
+
+    def matrix(self, state: Any) -> Float[Tensor, "batch memory memory"] | None:
+        """W, input by output; none for a rule without one."""
+        return None
+
+    def contents(self, codes: Float[Tensor, "batch count memory"]) -> Contents | None:
+        """What a memory of these codes is made of, for pictures of it; none for a rule that cannot tell."""
+        return None
+
+    def health(self, state: Any) -> dict[str, Float[Tensor, ""]]:
+        """Named numbers about the memory that a run writes down."""
+        return {"memory_norm": self.norm(state).mean()}
+
+    def forward(
+        self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
+    ) -> Recalls:
+        """What `query` reads back after each of `codes` is written to an empty memory, and the state at the end.
+
+        Several queries, [batch query memory], are put to the same memory; it is written once.
+        """
+        self.check_codes(codes)
+        queries = query.reshape(codes.shape[0], -1, self.size).unbind(1)
+        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
+        recalls = []
+        for code in codes.unbind(1):
+            state = self.write(state, code)
+            recalls.append(torch.stack([self.recall(state, one) for one in queries], 1))
+        return Recalls(torch.stack(recalls, 2).reshape(*query.shape[:-1], *codes.shape[1:]), state)
+
+    def check_codes(self, codes: Tensor) -> None:
+        """Refuse a sequence that is empty or of another width."""
+        if codes.shape[1] == 0 or codes.shape[2] != self.size:
+            raise UsageError(
+                f"codes of shape {tuple(codes.shape)} cannot be written; give [batch, at least 1, {self.size}]"
+            )
+
+    def check_width(self, vector: Tensor) -> None:
+        """Refuse a code or a query of another width."""
+        if vector.shape[-1] != self.size:
+            raise UsageError(f"a vector of width {vector.shape[-1]} does not fit this memory; give width {self.size}")
+
+
+def build_memory(config: MemoryConfig) -> Memory:
+    """The memory of these settings."""
+    rule = MEMORIES[config.rule]
+    return rule(**{part.name: getattr(config, part.name) for part in fields(config) if part.name != "rule"})
