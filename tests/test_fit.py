@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from stawm.model.objectives import Batch, Classification
 from torch import Tensor
 
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DrawConfig, Experiment
-from stawm.model.objectives import Batch, Classification
 from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training import fit as fit_module
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine

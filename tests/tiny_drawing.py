@@ -8,8 +8,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from stawm.experiments.experiment import DrawConfig, ImageConfig, ModelConfig
-from stawm.model.heads import Drawn
+from stawm.experiments.experiment import ImageConfig, ModelConfig
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.draw import DrawConfig, Drawn
+from stawm.model.heads.head import HeadConfig
 from stawm.model.stawm import Stawm
 from stawm.show.sheet import Colour
 from stawm.vision.canvas import Painting
@@ -19,7 +21,8 @@ from tiny_model import SMALL, small
 def drawing_config(
     canvas: Literal["addition", "bernoulli"] = "addition", image: ImageConfig = SMALL.image, classes: int = 4
 ) -> ModelConfig:
-    return replace(SMALL, image=image, classes=classes, draw=DrawConfig(latent=2, canvas=canvas, start=0.0))
+    heads: dict[str, HeadConfig] = {"classify": ClassifyConfig(classes=classes)} if classes else {}
+    return replace(SMALL, image=image, heads=heads | {"draw": DrawConfig(latent=2, canvas=canvas, start=0.0)})
 
 
 def drawing_model(config: ModelConfig) -> Stawm:

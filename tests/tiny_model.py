@@ -7,19 +7,21 @@ import torch
 from torch import nn
 
 from stawm.experiments.build import build
-from stawm.experiments.experiment import CnnConfig, ImageConfig, MemoryConfig, ModelConfig
-from stawm.model.heads import ClassificationHead
+from stawm.experiments.experiment import CnnConfig, ImageConfig, ModelConfig
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt, HebbRosenblattConfig
+from stawm.model.heads.classify import ClassificationHead, ClassifyConfig
+from stawm.model.heads.draw import DrawingHead
 from stawm.model.stawm import Stawm
 
 SMALL = ModelConfig(
     image=ImageConfig(channels=1, height=12, width=12),
-    classes=4,
+    heads={"classify": ClassifyConfig(classes=4)},
     glimpses=3,
     glimpse_height=5,
     glimpse_width=5,
     context=CnnConfig(filters=(4, 6), strides=(2, 2)),
     glimpse=CnnConfig(filters=(6,), strides=(1,)),
-    memory=MemoryConfig(size=10),
+    memory=HebbRosenblattConfig(size=10),
     dropout=0.0,
 )
 
@@ -31,8 +33,20 @@ def stawm(config: ModelConfig) -> Stawm:
 
 
 def head_of(model: Stawm) -> ClassificationHead:
-    assert model.classify is not None
-    return model.classify
+    head = model.head("classify")
+    assert isinstance(head, ClassificationHead)
+    return head
+
+
+def artist_of(model: Stawm) -> DrawingHead:
+    head = model.head("draw")
+    assert isinstance(head, DrawingHead)
+    return head
+
+
+def memory_of(model: Stawm) -> HebbRosenblatt:
+    assert isinstance(model.memory, HebbRosenblatt)
+    return model.memory
 
 
 def small(seed: int = 0, **changes: Any) -> Stawm:

@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import save_file
 
 from stawm.data import batch_of
-from stawm.experiments.build import objective_for
+from stawm.experiments.build import judge_of
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
-from stawm.training.learner import Learner
 from stawm.training.journal import Step
+from stawm.training.learner import Learner
 from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 
@@ -39,7 +39,7 @@ def gradients(out: Path) -> None:
     model = stawm(replace(SURE.model, memory=replace(SURE.model.memory, size=12))).double()
     for layer in (model.what, model.where, head_of(model).classify):
         torch.nn.init.normal_(layer.weight, std=0.5)
-    learner = engine.setup_module(Learner(model, objective_for(SURE)))
+    learner = engine.setup_module(Learner(model, judge_of(SURE)))
     share = 12 // engine.world_size
     batch = batch_of(digits().train, torch.arange(12)[engine.global_rank * share :][:share])
     terms = learner(batch.images.double(), batch.labels)

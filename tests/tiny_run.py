@@ -15,10 +15,10 @@ from stawm.experiments.experiment import (
     CnnConfig,
     DataConfig,
     Experiment,
-    MemoryConfig,
     ModelConfig,
     TrainingConfig,
 )
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.training.journal import Step
 
 STEPS = 8
@@ -30,7 +30,7 @@ TINY = Experiment(
         glimpses=2,
         context=CnnConfig(filters=(4, 8), strides=(2, 2)),
         glimpse=CnnConfig(filters=(4, 8), strides=(1, 2)),
-        memory=MemoryConfig(size=16, learn_rates=True),
+        memory=HebbRosenblattConfig(size=16, learn_rates=True),
         dropout=0.2,
     ),
     data=DataConfig(name="mnist-5k", rotate=10.0),
