@@ -11,7 +11,7 @@ from stawm.show.draw import draw_figure
 from stawm.show.figures.anytime import Anytime, Model, error_after_each
 from stawm.show.request import Request
 from stawm.store.weights import export
-from test_show_curve import full, heights
+from tiny_chart import full, heights, places, reach, title
 from tiny_entry import entry
 from tiny_model import stawm
 from tiny_run import TINY, with_model
@@ -27,14 +27,14 @@ def test_each_glimpse_stands_at_its_error_with_the_first_and_the_last_in_the_leg
     chart = error_after_each([Model("model", errors=[0.1, 0.03, 0.01])])
     (line,) = full(chart)
     assert heights(line) == pytest.approx([10.0, 3.0, 1.0])
-    assert list(line.get_xdata()) == [1, 2, 3]
+    assert places(line) == [1, 2, 3]
     assert chart.axes[0].get_yscale() == "log"
     assert str(line.get_label()) == "model: 10.00 to 1.00 %"
 
 
 def test_a_model_with_fewer_glimpses_ends_earlier():
     _, two = full(error_after_each([Model("three", errors=[0.1, 0.05, 0.02]), Model("two", errors=[0.09, 0.01])]))
-    assert list(two.get_xdata()) == [1, 2]
+    assert places(two) == [1, 2]
 
 
 def test_seeds_are_one_line_with_bars():
@@ -42,13 +42,14 @@ def test_seeds_are_one_line_with_bars():
     chart = error_after_each(models)
     (line,) = full(chart)
     assert heights(line) == pytest.approx([4.0])
-    (bar,) = chart.axes[0].collections[0].get_paths()
-    assert sorted(bar.vertices[:, 1]) == pytest.approx([2.0, 6.0])
+    assert reach(chart) == pytest.approx((2.0, 6.0))
 
 
 def test_validation_and_test_pictures_are_not_mixed():
     both = [Model(split, replace(TINY, seed=seed), split, [0.1]) for seed, split in enumerate(("test", "validation"))]
-    assert len(full(error_after_each(both))) == 2
+    chart = error_after_each(both)
+    assert len(full(chart)) == 2
+    assert "held-out" in title(chart)
 
 
 @pytest.mark.parametrize("errors", [[0.0], [0.3], [0.1, 0.0]])

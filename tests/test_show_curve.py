@@ -1,23 +1,12 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from stawm.errors import UsageError
 from stawm.model.heads.head import HEADS, Score
 from stawm.show.figures.curve import Learnt, learning_curve
+from tiny_chart import full, heights, places, reach, record, title
 from tiny_run import TINY
-
-
-def record(epoch: int, error: float, trained: float | None = None) -> dict[str, Any]:
-    held_out = {"split": "test", "scores": {"error": error}, "terms": {"cross_entropy": 3 * error}}
-    return {
-        "epoch": epoch,
-        "train": {"error": error if trained is None else trained, "loss": 2.0},
-        "held_out": held_out,
-    }
 
 
 def run(name: str, errors: list[float], seed: int | None = None) -> Learnt:
@@ -25,20 +14,11 @@ def run(name: str, errors: list[float], seed: int | None = None) -> Learnt:
     return Learnt(name, experiment, records=[record(epoch, error) for epoch, error in enumerate(errors, 1)])
 
 
-def full(chart: Figure) -> list[Line2D]:
-    """The lines that the legend names."""
-    return [line for line in chart.axes[0].lines if not str(line.get_label()).startswith("_")]
-
-
-def heights(line: Line2D) -> list[float]:
-    return [float(value) for value in line.get_ydata()]  # type: ignore[union-attr]
-
-
 def test_the_error_is_drawn_in_per_cent_on_a_logarithmic_scale_that_ends_at_round_numbers():
     chart = learning_curve([run("run", [0.1, 0.03, 0.012])])
     axes = chart.axes[0]
     assert heights(full(chart)[0]) == pytest.approx([10.0, 3.0, 1.2])
-    assert list(full(chart)[0].get_xdata()) == [1, 2, 3]
+    assert places(full(chart)[0]) == [1, 2, 3]
     assert axes.get_yscale() == "log"
     assert axes.get_ylim() == pytest.approx((1.0, 10.0))
     chart.draw_without_rendering()
@@ -73,11 +53,8 @@ def test_runs_that_differ_only_in_their_seed_are_one_line_with_a_band():
     mean, _ = full(chart)
     assert heights(mean) == pytest.approx([20.0, 2.0])
     assert str(mean.get_label()) == "tiny, seeds 0, 1, 2: 2.00 % ± 1.00"
-    (band,) = chart.axes[0].collections
-    corners = band.get_paths()[0].vertices
-    assert corners[:, 1].max() == pytest.approx(30.0)
-    assert corners[:, 1].min() == pytest.approx(1.0)
-    assert "standard deviation" in chart.axes[0].get_title(loc="left") + chart.axes[0].get_title()
+    assert reach(chart) == pytest.approx((1.0, 30.0))
+    assert "standard deviation" in title(chart)
 
 
 @pytest.mark.parametrize("errors", [[0.0], [0.5], [0.1, 0.0], [0.01] * 200, [1e-9, 1.0]])
@@ -117,7 +94,7 @@ def test_runs_that_all_draw_show_their_squared_error_even_if_some_classify():
 def test_the_scores_are_those_of_the_heads(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(HEADS["draw"], "measured", (Score("distance", "how far off", unit="mm", digits=1),))
     chart = learning_curve([drew("run", distance=3.0)])
-    assert "how far off, mm" in chart.axes[0].get_title() + chart.axes[0].get_title(loc="left")
+    assert "how far off, mm" in title(chart)
     assert str(full(chart)[0].get_label()) == "run: 3.0 mm"
 
 

@@ -22,7 +22,7 @@ from stawm.show.figure import FIGURES, Chart, Figure
 from stawm.show.request import Request
 from stawm.show.sheet import LINES
 from stawm.store.weights import export
-from test_show_curve import record
+from tiny_chart import record
 from tiny_drawing import where
 from tiny_model import stawm
 from tiny_run import TINY

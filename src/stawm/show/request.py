@@ -12,13 +12,16 @@ from torch import Tensor
 from stawm.data import ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
-from stawm.model.heads.head import Answered, Batch
+from stawm.experiments.experiment import Experiment
+from stawm.ledger.entries import Entry, read_entry
+from stawm.model.heads.head import Answer, Answered, Batch
 from stawm.model.stawm import Episode
+from stawm.store.checkpoint import experiment_of, holds_run
 from stawm.store.trained import open_trained
 from stawm.store.weights import Trained, load_trained
 from stawm.training.journal import METRICS, read_metrics
 
-Kind = TypeVar("Kind")
+Kind = TypeVar("Kind", bound=Answer)
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class Request:
                 "give another run"
             )
 
-    def answer(self, head: str, kind: type[Kind]) -> Kind:
+    def answer(self, head: str, kind: type[Kind] = Answer) -> Kind:
         """What this head of the first model answered over the episode, of the kind that the figure can draw."""
         self.need(head)
         found: Any = self.episode.answers[head]
@@ -137,6 +140,14 @@ class Request:
         if not found:
             raise CheckpointError(f"there is no finished epoch in {run} (no {METRICS}); give the folder of a run")
         return found
+
+    def experiment(self, run: str) -> Experiment | None:
+        """The experiment of a run, where its folder has it."""
+        return experiment_of(Path(run)) if holds_run(Path(run)) else None
+
+    def entry(self, run: str) -> Entry:
+        """An entry of the ledger."""
+        return read_entry(Path(run))
 
     @property
     def _called(self) -> str:

@@ -3,11 +3,9 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stawm.errors import UsageError
-from stawm.ledger.entries import read_entry
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.head import known_scores
 from stawm.show.figure import FIGURES, Chart
@@ -37,9 +35,7 @@ class Anytime(Chart):
     def plot(self, request: Request) -> "matplotlib.figure.Figure":
         """Models that answer after each glimpse; entries of the ledger that do not are left out."""
         given = zip(request.names, request.runs, strict=True)
-        models = [
-            _recorded(name, run) if run.endswith(".json") else _measured(name, run, request) for name, run in given
-        ]
+        models = [(_recorded if run.endswith(".json") else _measured)(name, run, request) for name, run in given]
         answering = [model for model in models if model.errors]
         silent = len(models) - len(answering)
         if answering and silent:
@@ -56,7 +52,8 @@ def error_after_each(models: Sequence[Model]) -> "matplotlib.figure.Figure":
         line = over_seeds([dict(enumerate(model.errors, 1)) for model in group])
         first = score.told(line.means[0]).removesuffix(score.unit).strip()
         lines[f"{name}: {first} to {line.end(score)}"] = line.scaled(score.factor)
-    return line_chart(f"{titled(score)} of test pictures after each glimpse", "glimpse", lines, dots=True)
+    pictures = "test" if all(model.split == "test" for model in models) else "held-out"
+    return line_chart(f"{titled(score)} of {pictures} pictures after each glimpse", "glimpse", lines, dots=True)
 
 
 def check_answers(model: Model) -> None:
@@ -67,9 +64,9 @@ def check_answers(model: Model) -> None:
         )
 
 
-def _recorded(name: str, path: str) -> Model:
+def _recorded(name: str, run: str, request: Request) -> Model:
     """What the ledger has of a model."""
-    entry = read_entry(Path(path))
+    entry = request.entry(run)
     return Model(name, entry.experiment, entry.measured.split, entry.measured.error_after_glimpse)
 
 

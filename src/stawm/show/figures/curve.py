@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stawm.errors import UsageError
@@ -11,7 +10,6 @@ from stawm.show.figure import FIGURES, Chart
 from stawm.show.plot import line_chart, titled
 from stawm.show.request import Request
 from stawm.show.seeds import Run, by_recipe, over_seeds
-from stawm.store.checkpoint import experiment_of, holds_run
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -35,10 +33,8 @@ class Curve(Chart):
 
     def plot(self, request: Request) -> "matplotlib.figure.Figure":
         """The held-out score, and that of training."""
-        runs = []
-        for name, run in zip(request.names, request.runs, strict=True):
-            experiment = experiment_of(Path(run)) if holds_run(Path(run)) else None
-            runs.append(Learnt(name, experiment, records=request.records(run)))
+        named = zip(request.names, request.runs, strict=True)
+        runs = [Learnt(name, request.experiment(run), records=request.records(run)) for name, run in named]
         return learning_curve(runs)
 
 
