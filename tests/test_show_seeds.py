@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from stawm.model.heads.head import Score
 from stawm.show.seeds import Run, by_recipe, over_seeds
 from tiny_run import TINY, with_training
 
@@ -37,14 +38,13 @@ def test_runs_without_an_experiment_stand_alone():
 
 def test_mean_and_sample_deviation_as_far_as_all_runs_go():
     line = over_seeds([{1: 1.0, 2: 4.0, 3: 9.0}, {1: 3.0, 2: 4.0}])
-    assert line.at == (1, 2)
-    assert line.means == (2.0, 4.0)
-    assert line.deviations == pytest.approx((2**0.5, 0.0))
-    assert line.upper == pytest.approx((2 + 2**0.5, 4.0))
-    assert line.scaled(10.0).lower == pytest.approx((20 - 10 * 2**0.5, 40.0))
+    assert line.at == [1, 2]
+    assert line.means.tolist() == [2.0, 4.0]
+    assert line.deviations.tolist() == pytest.approx([2**0.5, 0.0])
+    assert line.scaled(10.0).deviations.tolist() == pytest.approx([10 * 2**0.5, 0.0])
 
 
-def test_one_run_has_no_deviation():
-    line = over_seeds([{1: 0.5}])
-    assert line.deviations is None
-    assert line.lower == line.upper == line.means
+def test_the_end_is_told_with_a_deviation_only_where_there_are_several_seeds():
+    score = Score("mse", "mean squared error", digits=2)
+    assert over_seeds([{1: 9.0, 2: 0.5}]).end(score) == "0.50"
+    assert over_seeds([{1: 1.0}, {1: 3.0}]).end(score) == "2.00 ± 1.41"

@@ -102,20 +102,19 @@ def line_chart(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(SIZE[0], SIZE[1] + ROW * len(lines)))
-    axes = figure.subplots()
-    thin_lines = {told: Line(line.at, line.means) for told, line in (beside or {}).items()}
-    low = _scale(axes, [*lines.values(), *thin_lines.values()])
+    axes, thin_lines = figure.subplots(), beside or {}
+    low = _scale(axes, list(lines.values()), list(thin_lines.values()))
     looks = zip(cycle(LINES), (style for style in cycle(STYLES) for _ in LINES), strict=False)
     for (told, line), (colour, style) in zip(lines.items(), looks, strict=False):
         if told in thin_lines:
             thin, look = thin_lines[told], {"alpha": 0.45, "linewidth": 0.9, "marker": ".", "markevery": [-1]}
-            axes.plot(thin.at, _above(thin.means, low), style, color=hex_of(colour), **look)
+            axes.plot(thin.at, np.maximum(thin.means, low), style, color=hex_of(colour), **look)
         _draw(axes, line, told, hex_of(colour), style, low, dots)
     last = max(line.at[-1] for line in lines.values())
     axes.set_xlim(*((0.5, 1.5) if last == 1 else (1 - (last - 1) / 50, last + (last - 1) / 50)))
     if last <= ALL_TICKS:
         axes.set_xticks(range(1, last + 1))
-    if any(line.deviations for line in lines.values()):
+    if any(line.seeds > 1 for line in lines.values()):
         notes += (f"{'bars' if dots else 'bands'}: ± one standard deviation",)
     axes.set_title(f"{title} ({'; '.join(notes)})" if notes else title)
     axes.set_xlabel(across)
@@ -145,42 +144,36 @@ def save_vector(figure: "matplotlib.figure.Figure", path: Path) -> None:
 
 
 def _draw(axes: "matplotlib.axes.Axes", line: Line, told: str, colour: str, style: str, low: float, dots: bool) -> None:
-    means, dots = _above(line.means, low), dots or len(line.at) == 1
-    axes.plot(
-        line.at, means, style, color=colour, linewidth=1.8, label=told, marker="o", markevery=None if dots else [-1]
-    )
-    if line.deviations is None:
-        return
-    lower, upper = _above(line.lower, low), _above(line.upper, low)
-    if dots:
-        reach = np.abs(np.array([lower, upper]) - means)
+    dots = dots or len(line.at) == 1
+    means, lower = np.maximum(line.means, low), np.maximum(line.means - line.deviations, low)
+    upper = np.maximum(line.means + line.deviations, low)
+    axes.plot(line.at, means, style, color=colour, lw=1.8, label=told, marker="o", markevery=None if dots else [-1])
+    if line.seeds > 1 and dots:
+        reach = np.stack([means - lower, upper - means])
         axes.errorbar(line.at, means, reach, fmt="none", ecolor=colour, elinewidth=1.1, capsize=3, alpha=0.7)
-    else:
+    elif line.seeds > 1:
         axes.fill_between(line.at, lower, upper, color=colour, alpha=0.16, linewidth=0)
 
 
-def _scale(axes: "matplotlib.axes.Axes", lines: list[Line]) -> float:
+def _scale(axes: "matplotlib.axes.Axes", lines: list[Line], beside: list[Line]) -> float:
     """Set the scale up, which ends at round numbers, and return its lower end; negative numbers make it linear."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    means = [mean for line in lines for mean in line.means]
-    if min(means) < 0:
+    thin = [line.means for line in beside]
+    means = np.concatenate([*(line.means for line in lines), *thin])
+    if means.min() < 0:
         return -math.inf
     # A deviation may reach below zero: it counts down to half of its mean.
-    lowest = [max(lower, mean / 2) for line in lines for lower, mean in zip(line.lower, line.means, strict=True)]
-    low = _round(min((value for value in lowest if value > 0), default=0.1), up=False)
-    high = _round(max(1.01 * low, *(upper for line in lines for upper in line.upper)), up=True)
+    lower = np.concatenate([*(np.maximum(line.means - line.deviations, line.means / 2) for line in lines), *thin])
+    upper = np.concatenate([*(line.means + line.deviations for line in lines), *thin])
+    low = _round(float(lower[lower > 0].min()) if lower.any() else 0.1, up=False)
     axes.set_yscale("log")
-    axes.set_ylim(low, high)
+    axes.set_ylim(low, _round(max(1.01 * low, float(upper.max())), up=True))
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     return low
-
-
-def _above(values: tuple[float, ...], low: float) -> list[float]:
-    return [max(value, low) for value in values]
 
 
 def _round(value: float, *, up: bool) -> float:

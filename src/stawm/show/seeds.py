@@ -1,10 +1,12 @@
 """Runs that differ only in their seed, as one line with its deviation."""
 
 import json
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Float
 
 from stawm.experiments.experiment import Experiment
 from stawm.model.heads.head import Score
@@ -24,44 +26,28 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 @dataclass(frozen=True)
 class Line:
-    """Means over seeds at some whole numbers (epochs, glimpses), and one standard deviation where there are several."""
+    """Means over seeds at whole numbers (epochs, glimpses), and one standard deviation; 0 where there is one seed."""
 
-    at: tuple[int, ...]
-    means: tuple[float, ...]
-    deviations: tuple[float, ...] | None = None
-
-    @property
-    def lower(self) -> tuple[float, ...]:
-        """One standard deviation below the means."""
-        return tuple(mean - part for mean, part in zip(self.means, self.deviations or self._none, strict=True))
-
-    @property
-    def upper(self) -> tuple[float, ...]:
-        """One standard deviation above the means."""
-        return tuple(mean + part for mean, part in zip(self.means, self.deviations or self._none, strict=True))
-
-    @property
-    def _none(self) -> tuple[float, ...]:
-        return (0.0,) * len(self.means)
+    at: list[int]
+    means: Float[np.ndarray, " points"]
+    deviations: Float[np.ndarray, " points"]
+    seeds: int
 
     def scaled(self, factor: float) -> "Line":
         """The same in other units."""
-        means, parts = (
-            None if row is None else tuple(factor * x for x in row) for row in (self.means, self.deviations)
-        )
-        return Line(self.at, means or (), parts)
+        return replace(self, means=factor * self.means, deviations=factor * self.deviations)
 
     def end(self, score: Score) -> str:
         """The last value as people read it."""
-        return score.told(self.means[-1], self.deviations[-1] if self.deviations else None)
+        return score.told(float(self.means[-1]), float(self.deviations[-1]) if self.seeds > 1 else None)
 
 
 def over_seeds(runs: Sequence[Mapping[int, float]]) -> Line:
     """The line of runs that differ only in their seed (number → value), as far as all of them go."""
     at = sorted(set(runs[0]).intersection(*runs[1:]))
-    values = [[run[number] for run in runs] for number in at]
-    deviations = tuple(map(statistics.stdev, values)) if len(runs) > 1 else None
-    return Line(tuple(at), tuple(map(statistics.fmean, values)), deviations)
+    values = np.array([[run[number] for number in at] for run in runs], dtype=float)
+    deviations = values.std(0, ddof=1) if len(runs) > 1 else np.zeros(len(at))
+    return Line(at, values.mean(0), deviations, len(runs))
 
 
 def by_recipe(runs: Sequence[AnyRun]) -> dict[str, list[AnyRun]]:
@@ -80,9 +66,9 @@ def by_recipe(runs: Sequence[AnyRun]) -> dict[str, list[AnyRun]]:
 
 def _told(group: Sequence[Run]) -> str:
     """The name of a run; of several, the name that they share when their seeds are left away, and the seeds."""
-    seeds = {run.name: run.experiment.seed for run in group if run.experiment is not None}
     if len(group) == 1:
         return group[0].name
+    seeds = {run.name: run.experiment.seed for run in group if run.experiment is not None}
     stems = {name.removesuffix(f"-seed{seed}") for name, seed in seeds.items()}
     shared = stems.pop() if len(stems) == 1 else " and ".join(seeds)
     return f"{shared}, seeds {', '.join(map(str, seeds.values()))}"

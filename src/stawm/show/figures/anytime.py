@@ -50,7 +50,7 @@ def error_after_each(models: Sequence[Model]) -> "matplotlib.figure.Figure":
         for model in group:
             check_answers(model)
         line = over_seeds([dict(enumerate(model.errors, 1)) for model in group])
-        first = score.told(line.means[0]).removesuffix(score.unit).strip()
+        first = score.told(float(line.means[0])).removesuffix(score.unit).strip()
         lines[f"{name}: {first} to {line.end(score)}"] = line.scaled(score.factor)
     pictures = "test" if all(model.split == "test" for model in models) else "held-out"
     return line_chart(f"{titled(score)} of {pictures} pictures after each glimpse", "glimpse", lines, dots=True)

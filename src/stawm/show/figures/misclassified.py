@@ -47,9 +47,9 @@ def misclassified(answered: Answered, batch: Batch, classes: Sequence[str] = ())
     Above, what the model drew over the class that it predicts; below, its input over the true class. A model that does
     not draw has one row: the input over what it predicts and, in brackets, what it is.
     """
-    believer, artist = answered.answers.get("classify"), answered.answers.get("draw")
-    if believer is None or batch.labels is None:
-        raise UsageError("nothing can be misclassified without a classifier and labels; give a run that classifies")
+    believer, artist = answered.answers["classify"], answered.answers.get("draw")
+    if batch.labels is None:
+        raise UsageError("nothing can be misclassified where there are no labels; give pictures in class folders")
     predicted = believer.logits[:, -1].argmax(-1)
     wrong = torch.nonzero(predicted != batch.labels).flatten().tolist()
     if not wrong:
