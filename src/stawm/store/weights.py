@@ -74,8 +74,8 @@ def halved(model: Model) -> dict[str, Tensor]:
 
     Biases, the memory's rates and the running statistics of batch norm stay exact: a variance can exceed float16.
     """
-    large = {name for name, weight in model.named_parameters() if weight.dim() > 1 and weight.dtype == torch.float32}
-    return {name: value.half() if name in large else value for name, value in model.state_dict().items()}
+    large = {weight.data_ptr() for weight in model.parameters() if weight.dim() > 1 and weight.dtype == torch.float32}
+    return {name: value.half() if value.data_ptr() in large else value for name, value in model.state_dict().items()}
 
 
 def fingerprint(model: Model) -> str:
