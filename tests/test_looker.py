@@ -205,29 +205,6 @@ def test_faces_are_framed_as_in_training():
     assert (other.pixels.numpy() == pixels_of(coloured(100, 100), shape, whole)).all()
 
 
-def test_only_models_of_handwritten_digits_get_digits():
-    image = ImageConfig(1, 28, 28)
-    sheet = Image.new("L", (100, 100), 255)
-    sheet.paste(0, (45, 20, 55, 80))
-    for data, digits in (("mnist", True), ("mnist-5k", True), ("fashion-mnist", False), ("of-somebody-else", False)):
-        prepared = looker_of(replace(SMALL, image=image), data).prepare(Given("x", sheet))
-        assert prepared.inverted == digits, data
-        assert prepared.pixels.shape == (1, 28, 28)
-        assert int(prepared.pixels[0, 0, 0]) == (0 if digits else 255)
-    assert not looker_of(SMALL, "mnist").prepare(Given("x", sheet)).inverted, "not of the digits' shape"
-
-
-def test_drawings_on_nothing_are_digits_in_either_colour():
-    looker = looker_of(replace(SMALL, image=ImageConfig(1, 28, 28)), "mnist")
-    seen = []
-    for ink in (0, 255):
-        drawn = Image.new("RGBA", (100, 100), (0, 0, 0, 0))
-        drawn.paste((ink, ink, ink, 255), (45, 20, 55, 80))
-        seen.append(looker.prepare(Given("x", drawn)))
-    assert torch.equal(seen[0].pixels, seen[1].pixels)
-    assert [one.inverted for one in seen] == [True, False]
-
-
 def test_weights_come_with_the_package_and_one_is_preferred():
     assert SHIPPED in shipped()
     assert preferred() == shipped()[0]

@@ -16,7 +16,7 @@ def load_data(name: str, *, data_dir: Path | None = None, image: Shape | None = 
     """The training and held-out pictures of a data set, as uint8.
 
     `data_dir` is a folder of the user's that wins over every other source. `image` is the (channels, height, width)
-    that the caller wants: a set that scales (folder:PATH, celeba) is brought to it, the others must have it.
+    that the caller wants: a set that scales is brought to it, the others must have it.
     """
     record = find_data(name)
     if image is not None and image[0] not in (1, 3):
@@ -69,8 +69,9 @@ class DataRecord:
 
 
 def list_data(data_dir: Path | None = None) -> list[DataRecord]:
-    """A record for every data set that has a name; nothing is fetched and no content is checked."""
-    return [_listed(DATA_SETS[name], data_dir) for name in sorted(DATA_SETS)]
+    """A record for every data set that has a name, those first that are here; nothing is fetched or checked."""
+    records = [_listed(record, data_dir) for record in DATA_SETS.values()]
+    return sorted(records, key=lambda record: (not record.here, record.name))
 
 
 def _listed(known: DataSet, data_dir: Path | None) -> DataRecord:

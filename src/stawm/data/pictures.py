@@ -119,8 +119,8 @@ def shape_of(root: Path, picture: Picture) -> Shape:
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(root / picture.name) as opened:
             width, height = opened.size
-            # Pillow decodes all of a PNG to look for an orientation that its header does not have.
-            turns = opened.getexif().get(ORIENTATION, 1) if opened.format != "PNG" or "exif" in opened.info else 1
+            # Asked only where a header has it: of other PNGs Pillow would decode all, and TIFFs it has turned already.
+            turns = opened.getexif().get(ORIENTATION) if "exif" in opened.info else None
             grey = opened.mode in ("1", "L", "LA", "F") or opened.mode.startswith("I")
     except Exception as failure:
         raise refusal(root, [Misfit(picture.name, why(failure))]) from failure
