@@ -48,6 +48,8 @@ class DataSet:
     test: int | None = None
     source: str = "code of yours"
     """Where it would come from."""
+    place: Path | None = None
+    """The file or folder that holds it, if there is one that is always here."""
     frame: Frame = field(default=whole, compare=False)
     """The part of a user's picture that a model which learnt from this set is shown."""
     preparer: Preparer = field(default=in_frame, compare=False)
@@ -75,7 +77,7 @@ class DataSet:
     def find(self, data_dir: Path | None = None) -> Path | None:
         """Where it lies, if it is here; a set that code makes lies in that code."""
         code = getattr(self.loader, "__code__", None)
-        return code and Path(code.co_filename)
+        return self.place or (code and Path(code.co_filename))
 
     def get(self, data_dir: Path | None = None) -> Path:
         """Where it lies, after it was brought here (if it has to be) and all of it was read and checked."""

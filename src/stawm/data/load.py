@@ -79,14 +79,5 @@ def _listed(known: DataSet, data_dir: Path | None) -> DataRecord:
         where = known.find(data_dir)
     except DataError:
         where = None
-    return DataRecord(
-        known.name,
-        known.about,
-        known.source,
-        known.train,
-        known.test,
-        len(known.classes) or None,
-        known.shape,
-        where and str(where),
-        where is not None,
-    )
+    sizes = (known.train, known.test, len(known.classes) or None, known.shape)
+    return DataRecord(known.name, known.about, known.source, *sizes, where and str(where), where is not None)

@@ -1,6 +1,5 @@
 """The embedded digits: 5,000 of MNIST's training digits, so that everything runs without a download."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +16,20 @@ FILE = Path(__file__).parents[1] / "embedded" / "mnist_5k.npz"
 TRAIN, TEST = 4_000, 1_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmbeddedSet(DataSet):
-    """Digits in a file of this package."""
-
-    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
-        """4,000 digits to learn from (400 a class), 1,000 held out (100 a class)."""
-        with np.load(FILE, allow_pickle=False) as kept:
-            images, labels = torch.from_numpy(kept["images"]), torch.from_numpy(kept["labels"]).long()
-        train, test = slice(None, TRAIN), slice(TRAIN, None)
-        return Splits(
-            image_set(NAME, images[train], labels[train], DIGITS),
-            image_set(NAME, images[test], labels[test], DIGITS),
-        )
-
-    def find(self, data_dir: Path | None = None) -> Path:
-        """The file of this package."""
-        return FILE
+def embedded(data_dir: Path | None, image: Shape | None) -> Splits:
+    """4,000 digits to learn from (400 a class), 1,000 held out (100 a class)."""
+    with np.load(FILE, allow_pickle=False) as kept:
+        images, labels = torch.from_numpy(kept["images"]), torch.from_numpy(kept["labels"]).long()
+    parts = zip(images.split((TRAIN, TEST)), labels.split((TRAIN, TEST)), strict=True)
+    return Splits(*(image_set(NAME, *part, DIGITS) for part in parts))
 
 
-MNIST_5K = EmbeddedSet(
+MNIST_5K = DataSet(
     name=NAME,
     about="5,000 of MNIST's training digits, grey",
+    loader=embedded,
     source="comes with stawm",
+    place=FILE,
     classes=DIGITS,
     shape=(1, 28, 28),
     train=TRAIN,
