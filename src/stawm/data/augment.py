@@ -4,7 +4,7 @@ Every number is drawn here, from the generator that is passed in; kornia only ap
 """
 
 import math
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,6 @@ from torch import Generator, Tensor
 
 from stawm.errors import UsageError
 
-Sampling = Literal["bilinear", "bicubic"]
 MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
 TURN = 2 * math.pi
 SMOOTHNESS = 1 / 7
@@ -35,8 +34,8 @@ class Variation(Protocol):
         ...
 
     @property
-    def sampling(self) -> Sampling:
-        """How turned and warped pictures are interpolated."""
+    def sampling(self) -> str:
+        """How turned and warped pictures are interpolated: `bilinear` or `bicubic`."""
         ...
 
     @property
@@ -62,11 +61,6 @@ def augment(
 
     With nothing asked for, the tensor that came in is returned and no number is drawn.
     """
-    if min(variation.rotate, variation.warp, variation.shift, variation.jitter) < 0 or variation.jitter > 1:
-        raise UsageError(
-            f"rotate {variation.rotate:g}, warp {variation.warp:g}, shift {variation.shift} and jitter "
-            f"{variation.jitter:g} cannot be used: rotate, warp and shift are at least 0, jitter lies between 0 and 1"
-        )
     if variation.warp:
         degrees = uniform(images, variation.rotate, generator)
         images = warped(images, degrees, variation.warp, generator, variation.sampling)
@@ -94,7 +88,7 @@ def uniform(
 def rotated(
     images: Float[Tensor, "batch channel height width"],
     degrees: Float[Tensor, " batch"],
-    sampling: Sampling = "bilinear",
+    sampling: str = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
     """Each picture turned anticlockwise about its centre, with zeros where nothing was."""
     try:
@@ -110,7 +104,7 @@ def warped(
     degrees: Float[Tensor, " batch"],
     deviation: float,
     generator: Generator,
-    sampling: Sampling = "bilinear",
+    sampling: str = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
     """Each picture turned anticlockwise and pulled about smoothly (Simard et al., 2003), with zeros where nothing was.
 
@@ -165,6 +159,8 @@ def jittered(
 
     The first three are factors about 1; hue is a share of the colour circle, at most half of it.
     """
+    if not 0 <= largest <= 1:
+        raise UsageError(f"jitter is {largest:g}; give a number from 0 up to 1, since no factor may be negative")
     try:
         from kornia import enhance
     except ImportError as failure:

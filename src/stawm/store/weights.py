@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from stawm import __version__
-from stawm.data.catalogue import DIGITS, PUBLISHED
+from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
@@ -85,8 +85,7 @@ def fingerprint(model: Model) -> str:
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the classes that the model of `experiment` tells apart: those of its data set, else numbers."""
-    data, count = experiment.data.name, experiment.model.classes
-    known = PUBLISHED[data].classes if data in PUBLISHED else DIGITS
+    known, count = learnt_from(experiment.data.name).classes, experiment.model.classes
     return known if len(known) == count else tuple(map(str, range(count)))
 
 
