@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stawm.cli.parser import Parser
 from stawm.errors import DataError, UsageError
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 if TYPE_CHECKING:
     import numpy as np

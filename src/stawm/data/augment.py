@@ -4,7 +4,7 @@ Every number is drawn here, from the generator that is passed in; kornia only ap
 """
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from stawm.errors import UsageError
 
+Sampling = Literal["bilinear", "bicubic"]
 MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
 TURN = 2 * math.pi
 SMOOTHNESS = 1 / 7
@@ -34,7 +35,7 @@ class Variation(Protocol):
         ...
 
     @property
-    def sampling(self) -> str:
+    def sampling(self) -> Sampling:
         """How turned and warped pictures are interpolated: `bilinear` or `bicubic`."""
         ...
 
@@ -88,7 +89,7 @@ def uniform(
 def rotated(
     images: Float[Tensor, "batch channel height width"],
     degrees: Float[Tensor, " batch"],
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
     """Each picture turned anticlockwise about its centre, with zeros where nothing was."""
     try:
@@ -104,7 +105,7 @@ def warped(
     degrees: Float[Tensor, " batch"],
     deviation: float,
     generator: Generator,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
 ) -> Float[Tensor, "batch channel height width"]:
     """Each picture turned anticlockwise and pulled about smoothly (Simard et al., 2003), with zeros where nothing was.
 

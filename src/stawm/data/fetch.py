@@ -13,7 +13,7 @@ from stawm.data.places import UNREADABLE, Place, by_hand, cache_folder, members,
 from stawm.data.progress import Bar
 from stawm.data.published import Package, Published
 from stawm.errors import DataError
-from stawm.store.files import write_bytes
+from stawm.files import write_bytes
 
 log = logging.getLogger(__name__)
 

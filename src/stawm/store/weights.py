@@ -18,8 +18,8 @@ from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
+from stawm.files import whole_file, write_text
 from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
-from stawm.store.files import whole_file, write_text
 
 FORMAT = 1
 WEIGHTS = "weights"
