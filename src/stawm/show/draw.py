@@ -7,10 +7,10 @@ from pathlib import Path
 from PIL import Image
 
 from stawm.errors import UsageError
+from stawm.files import whole_file
 from stawm.show.figure import FIGURES, Chart, Figure
 from stawm.show.plot import VECTOR, house_style, save_vector
 from stawm.show.request import Request
-from stawm.store.files import whole_file
 
 FILM = (".gif", ".webp")
 FRAME_MS, LAST_MS = 600, 1800

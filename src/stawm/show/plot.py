@@ -11,10 +11,10 @@ import numpy as np
 from PIL import Image
 
 from stawm.errors import UsageError
+from stawm.files import whole_file
 from stawm.model.heads.head import Score
 from stawm.show.seeds import Line
 from stawm.show.sheet import FAINT, HAIR, INK, LINES, Colour
-from stawm.store.files import whole_file
 
 if TYPE_CHECKING:
     import matplotlib.axes
