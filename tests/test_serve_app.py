@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from stawm import __version__
+from stawm.look.answer import to_json
 from stawm.look.given import open_given
 from stawm.serve.schema import Looks, Model
 from tiny_server import JSON, Answer, Asker, asking, form_body, look_body, looker, png, until
@@ -59,7 +60,7 @@ def test_a_look_is_what_the_looker_sees(client: Asker):
     [seen] = looks_of(client.look(look_body(png(90), names=["ninety.png"], memory=True)))
     own = looker("sketchpad")
     [expected] = own.look([own.prepare(open_given(png(90), "ninety.png"))], ["ninety.png"], memory=True)
-    assert_alike(seen, json.loads(json.dumps(expected.payload())))
+    assert_alike(seen, json.loads(json.dumps(to_json(expected))))
     assert seen["memory"]["size"] == 10
     assert len(seen["glimpses"]) == 3
     assert seen["glimpses"][0]["outline"] != seen["glimpses"][2]["outline"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from stawm.data.folder import files_under
 from stawm.errors import DataError
+from stawm.look.answer import Look
 from stawm.look.given import open_given
 from stawm.look.looker import Looker, Prepared
-from stawm.look.seen import Seen
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib")
 """How picture files end; others in a folder are passed over, while a file that is named itself is always tried."""
@@ -37,7 +37,7 @@ def look_at(
     batch_size: int,
     memory: bool = False,
     broken: Callable[[DataError], None],
-) -> Iterator[Seen]:
+) -> Iterator[Look]:
     """A look at each picture in turn; one that cannot be read is told to `broken` and passed over."""
     rest = iter(pictures)
     while batch := list(islice(rest, batch_size)):

@@ -55,7 +55,7 @@ class ReportWriter:
         return self
 
     def add(self, payload: Mapping[str, Any]) -> None:
-        """Write one look, the JSON payload of `Seen.payload()`."""
+        """Write one look, as `to_json` gives it."""
         if self._file is None:
             raise RuntimeError("this report is not open; add looks inside its `with` block")
         text = json.dumps(payload, separators=(",", ":"), allow_nan=False)

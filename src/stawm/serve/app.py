@@ -18,9 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from stawm import __version__
+from stawm.look.answer import to_json
 from stawm.look.examples import example_digits
 from stawm.look.looker import Looker
-from stawm.look.seen import png_url
 from stawm.serve import schema
 from stawm.serve.guard import FAILED, Guard
 from stawm.serve.looking import Looking
@@ -52,7 +52,7 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> Guard:
     models = Models(lookers, settings)
     looking = Looking(models, settings, metrics)
     page, docs = Files("page"), Files("serve", "docs")
-    shown = _json([{"name": one.name, "png": png_url(one.pixels), "label": one.label} for one in example_digits()])
+    shown = _json(to_json(example_digits()))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

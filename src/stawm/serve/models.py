@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stawm.errors import CheckpointError
+from stawm.look.answer import to_json
 from stawm.look.looker import Looker, Prepared, shipped
 from stawm.serve.batcher import Batcher
 from stawm.serve.refusal import Refusal, told
@@ -96,6 +97,6 @@ def _batcher(looker: Looker, settings: Settings) -> Batcher[Picture, bytes]:
         prepared, names = [one for one, _ in pictures], [name for _, name in pictures]
         seen = looker.look(prepared, names, memory=bool(memory))
         # Written out here, since one thread after the other is quicker than two that fight over the interpreter.
-        return [json.dumps(one.payload(), separators=(",", ":")).encode() for one in seen]
+        return [json.dumps(to_json(one), separators=(",", ":")).encode() for one in seen]
 
     return Batcher(look, batch=settings.batch, queue=settings.queue, name=f"look-{looker.name}")

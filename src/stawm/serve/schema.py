@@ -44,6 +44,7 @@ class Glimpse(Shape):
     """One glimpse, and what was believed and drawn after it."""
 
     number: int
+    colour: str
     outline: Outline = Field(description="Its corners in image pixels: top left, top right, bottom right, bottom left.")
     outside: float = Field(description="The share of it that lies outside the image.")
     glimpse: str = Field(description=PNG)
@@ -92,6 +93,7 @@ class Look(Shape):
     given: Given | None = Field(description="Null if nothing was found in the picture.")
     glimpses: list[Glimpse]
     memory: Memory | None
+    answers: dict[str, Any]
 
 
 class Looks(Shape):
