@@ -8,10 +8,11 @@ from typing import overload
 import numpy as np
 import torch
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
 from stawm.data.pictures import eight_bits
 from stawm.errors import DataError
+from stawm.experiments.build import Model
 from stawm.look.answer import Look
 from stawm.look.given import Given, open_given
 from stawm.look.looker import Looker, preferred, shipped
@@ -23,7 +24,7 @@ Shown = str | Path | bytes | Image.Image | np.ndarray | Tensor
 """A file by its path or its bytes; or pixels: of Pillow, as [height width] or [height width 3] of numpy's uint8, or as
 [height width] or [channel height width] of torch, uint8 or in [0, 1]."""
 Pictures = Shown | Sequence[Shown]
-Known = str | Path | nn.Module | Trained
+Known = str | Path | Model | Trained
 """Weights by name or path, or a model that `stawm.load` gave."""
 
 
@@ -56,7 +57,7 @@ def _looker(model: Known) -> Looker:
         return _shipped(model)
     if isinstance(model, str | Path):
         return Looker(load_trained(model), Path(model).resolve().name)
-    trained = trained_of(model) if isinstance(model, nn.Module) else model
+    trained = model if isinstance(model, Trained) else trained_of(model)
     return Looker(trained, trained.experiment.name)
 
 

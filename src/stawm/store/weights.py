@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stawm import __version__
 from stawm.data.catalogue import DIGITS, PUBLISHED
@@ -42,7 +42,7 @@ class Trained:
     """The names of the classes; none where the model does not classify."""
 
 
-_ORIGINS: "WeakKeyDictionary[nn.Module, tuple[Experiment, dict[str, Any], tuple[str, ...]]]" = WeakKeyDictionary()
+_ORIGINS: "WeakKeyDictionary[Model, tuple[Experiment, dict[str, Any], tuple[str, ...]]]" = WeakKeyDictionary()
 """Where the models come from that `load` gave as bare modules."""
 
 
@@ -102,7 +102,7 @@ def load(path_or_name: Path | str) -> Model:
     return trained.model
 
 
-def trained_of(model: nn.Module) -> Trained:
+def trained_of(model: Model) -> Trained:
     """A model that `load` gave, with experiment and metrics."""
     if model not in _ORIGINS:
         raise UsageError(
