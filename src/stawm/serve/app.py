@@ -21,7 +21,7 @@ from stawm.look.answer import to_json
 from stawm.look.examples import Example, example_digits
 from stawm.look.looker import Looker
 from stawm.serve.guard import Guard
-from stawm.serve.looking import Looks, answer
+from stawm.serve.looking import DESCRIBED, Looks, answer
 from stawm.serve.metrics import Metrics
 from stawm.serve.models import Model, Models, open_lookers
 from stawm.serve.refusal import Problem, Refusal, told
@@ -52,6 +52,8 @@ class Health:
     models: list[str]
     queue: int
     """Pictures that wait for a model."""
+
+    __pydantic_config__ = DESCRIBED
 
 
 def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:

@@ -20,6 +20,9 @@ from stawm.serve.refusal import Refusal, busy
 from stawm.serve.request import LookRequest, read_request
 from stawm.serve.settings import MIB
 
+DESCRIBED = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
+"""In OpenAPI the fields of an answer, and of all that it holds, are described by the docstrings below them."""
+
 
 @dataclass(frozen=True)
 class Looks:
@@ -29,8 +32,7 @@ class Looks:
     model: str
     milliseconds: float
 
-    # Descriptions of the fields, here and in all that they hold, are the docstrings that stand below them.
-    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
+    __pydantic_config__ = DESCRIBED
 
 
 async def answer(request: Request, kind: type[LookRequest], models: Models, metrics: Metrics) -> Response:
