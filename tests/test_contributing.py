@@ -1,0 +1,86 @@
+"""CONTRIBUTING's lines run as printed, from a script outside the package, through every verb; and load again."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUIDE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+*DOORS, USED = BLOCKS
+
+VERBS = """
+import json, sys
+from stawm.cli import main
+
+def verb(*words):
+    assert main(list(words)) == 0, words
+
+verb("evaluate", "runs/squares", "--json", "--device", "cpu")
+verb("figure", "brightness", "runs/squares", "--out", "bright.png")
+verb("figure", "looked", "runs/squares", "--out", "looked.png")
+stawm.look(squares.test.images[0], model="runs/squares").image.png.image().save("square.png")
+verb("look", "square.png", "--weights", "runs/squares", "--json", "--memory", "--device", "cpu")
+verb("data", "list", "--json")
+verb("train", "squares-classify", "--run", "runs/again", "--training.epochs", "1", "--device", "cpu", "--json")
+verb("train", "mnist-5k-classify", "--model.memory.rule", "mean", "--model.memory.size", "12", "--data.name", "squares",
+     "--model.heads.classify.classes", "2", "--model.heads.brightness.weight", "0.5", "--model.glimpses", "2",
+     "--training.epochs", "1", "--run", "runs/flags", "--device", "cpu", "--json")
+"""
+
+
+def run(script: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    threads = {"OMP_NUM_THREADS": "1", "STAWM_CACHE": str(home / "cache")}
+    return subprocess.run(
+        [sys.executable, str(script)], cwd=home, env=os.environ | threads, capture_output=True, text=True, timeout=240
+    )
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a script of a user's has added all six things, trained with them and asked every verb."""
+    home = tmp_path_factory.mktemp("outside")
+    (home / "mine.py").write_text("\n".join([*DOORS, USED, VERBS]), encoding="utf-8")
+    done = run(home / "mine.py", home)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (home / "said").write_text(done.stdout, encoding="utf-8")
+    return home
+
+
+def test_there_are_six_doors():
+    titles = re.findall(r"^### (.*)$", GUIDE, re.MULTILINE)
+    assert len(titles) == len(BLOCKS) == 7
+    assert titles[-1] == "Use them"
+
+
+def test_a_script_trains_evaluates_draws_and_looks_with_its_own_parts(outside: Path):
+    said = (outside / "said").read_text(encoding="utf-8")
+    values = [json.loads(line) for line in said.splitlines() if line.startswith("{") and '"' in line]
+    evaluated = next(value for value in values if value.get("experiment") == "squares-classify")
+    assert set(evaluated["scores"]) == {"error", "brightness_error"}
+    looked = next(value for value in values if "glimpses" in value)
+    assert looked["prediction"] in ("small", "large")
+    assert looked["answers"]["brightness"]["words"] in ("bright", "dark")
+    assert looked["memory"] is None, "a mean cannot tell what it is made of"
+    assert "squares" in said
+    for name in ("bright.png", "looked.png", "runs/again/weights/config.json", "runs/flags/weights/config.json"):
+        assert (outside / name).is_file()
+    kept = json.loads((outside / "runs/flags/weights/config.json").read_text(encoding="utf-8"))["experiment"]["model"]
+    assert kept["memory"] == {"rule": "mean", "size": 12}
+    assert list(kept["heads"]) == ["classify", "brightness"]
+
+
+def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_line_elsewhere(outside: Path):
+    again = outside / "again.py"
+    again.write_text("\n".join([*DOORS, 'print(type(stawm.load("runs/squares").memory).__name__)']), encoding="utf-8")
+    assert run(again, outside).stdout.strip() == "Mean"
+    elsewhere = outside / "elsewhere.py"
+    elsewhere.write_text('import sys; from stawm.cli import main; sys.exit(main(["evaluate", "runs/squares"]))')
+    refused = run(elsewhere, outside)
+    assert refused.returncode in (2, 4)
+    assert "mean" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
