@@ -84,9 +84,7 @@ class Looker:
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
         views = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
-        looks = zip(
-            prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True
-        )
+        looks = zip(prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True)
         return [
             Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view, one.placed)
             for one, name, image, glimpses, view in looks
