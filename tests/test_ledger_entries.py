@@ -1,7 +1,6 @@
-"""The ledger keeps whole entries of known shape, its commands repeat them, and the README says what it says."""
+"""The ledger keeps whole entries of known shape, and its commands repeat their runs, one after the other."""
 
 import json
-import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,53 +10,70 @@ import pytest
 
 from stawm.cli.overrides import override
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
-from stawm.ledger.entries import (
-    LEDGER,
-    PAPER,
-    WORDS,
-    Change,
-    Control,
-    Measurement,
-    changes,
-    command,
-    read_entry,
-    read_ledger,
-    without_places,
-    write_entry,
-)
-from stawm.ledger.results import block, standing
-from test_promises import COMMANDS
+from stawm.experiments.recipe import changes
+from stawm.ledger.entries import LEDGER, Control, Measurement, by_name, chain, read_entry, read_ledger, write_entry
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = sorted((ROOT / LEDGER).rglob("*.json"))
+ENTRIES = by_name(read_ledger(ROOT / LEDGER))
 
 
-def test_the_readme_says_what_the_ledger_says_and_nothing_else():
-    entries = read_ledger(ROOT / LEDGER)
-    assert standing(ROOT / "README.md", "result") == block("result", entries, ROOT / LEDGER, ROOT), (
-        "run `stawm table --into README.md`"
-    )
-
-
-def test_the_page_of_trials_says_what_the_ledger_says():
-    entries, docs = read_ledger(ROOT / LEDGER), ROOT / "docs"
-    assert standing(docs / "trials.md", "trial") == block("trial", entries, ROOT / LEDGER, docs), (
-        "run `stawm table --kind trial --into docs/trials.md`"
-    )
+def repeated(line: str) -> tuple[Experiment, str]:
+    """The experiment that a command trains, and its run folder."""
+    verb, name, *arguments = shlex.split(line)[1:]
+    assert verb == "train"
+    at = arguments.index("--run")
+    return override(preset(name), arguments[:at] + arguments[at + 2 :]), arguments[at + 1]
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
-def test_entries_that_are_kept_are_whole_and_can_be_repeated(path: Path):
+def test_entries_that_are_kept_are_whole(path: Path):
     kept = read_entry(path)
-    assert kept.preset in PRESETS
+    assert kept.experiment.name in PRESETS
+    assert kept.experiment == kept.experiment.plain()
     assert kept.measured.split == ("test" if kept.kind == "result" else "validation")
     assert kept.chosen_by
     assert len(kept.weights) == len(kept.data.train) == len(kept.data.test) == 64
     assert 0 < kept.epochs <= kept.experiment.training.epochs
     assert kept.seconds > 0
-    assert replace(repeated(command(kept.experiment)), name=kept.preset) == replace(kept.experiment, **WORDS)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_commands_repeat_a_run_and_all_runs_that_it_came_from(name: str):
+    made: dict[str, str] = {}
+    for step in chain(ENTRIES[name], ENTRIES):
+        experiment, run = repeated(step.command)
+        assert (experiment.settings, experiment.seed) == (step.experiment.settings, step.seed)
+        start = experiment.training.start_from
+        assert bool(start) == bool(step.source)
+        if start:
+            assert start in made, "the command before it writes the run that it starts from"
+            assert step.started_from in ("", made[start]), "and that run had these weights"
+        made[run] = step.weights
+    assert run == f"runs/{name}"
+
+
+def test_the_chains_are_those_that_were_run():
+    chains = {name: [step.name for step in chain(found, ENTRIES)][:-1] for name, found in ENTRIES.items()}
+    six, twelve = "mnist-draw-6-6-seed0", "mnist-draw-6-12-seed0"
+    assert {name: before for name, before in chains.items() if before} == {
+        "mnist-classify-8-fast-warped-seed0": ["mnist-classify-8-fast-seed0"],
+        "mnist-classify-8-fast-warped-seed1": ["mnist-classify-8-fast-seed1"],
+        "mnist-classify-8-fast-long-seed0": ["mnist-classify-8-fast-seed0", "mnist-classify-8-fast-warped-seed0"],
+        "mnist-classify-8-fast-long-seed1": ["mnist-classify-8-fast-seed1", "mnist-classify-8-fast-warped-seed1"],
+        twelve: [six],
+        "mnist-self-supervised-seed0": [six],
+        "mnist-self-supervised-views-seed0": [six, twelve],
+        "mnist-5k-self-supervised-seed0": ["mnist-5k-draw-seed0"],
+        "self-supervised-dropout-0.5": [six],
+        "self-supervised-rotated": [six],
+        "self-supervised-views": [six, twelve],
+        "self-supervised-on-saturated": ["draw-6-theta-0.5"],
+        "self-supervised-on-two-epochs": ["mnist-draw-6-seed0"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -70,48 +86,13 @@ def test_entries_that_are_kept_are_whole_and_can_be_repeated(path: Path):
         ("cifar10-vae-fast", "cifar10-vae-4-seed0"),
     ],
 )
-def test_a_fast_preset_is_the_recipe_that_was_measured(name: str, found: str):
-    """So that its command repeats the number, which is the one that it says to reach."""
-    kept = read_entry(ROOT / LEDGER / f"{found}.json")
-    assert changes(kept.experiment, name).keys() <= {"training.checkpoint_every"}
-    assert command(kept.experiment).startswith(f"stawm train {name} --seed 0")
-    told = re.match(r"[\d.]+", preset(name).reach)
-    assert told
-    scores, decimals = kept.measured.scores, len(told[0].partition(".")[2])
-    reached = 100 * scores["error"] if "error" in scores else scores["mse"]
-    assert round(reached, decimals) == float(told[0])
-
-
-def test_an_experiment_of_a_preset_that_is_gone_has_no_command():
-    with pytest.raises(UsageError, match="no preset 'gone'"):
-        command(replace(preset("mnist-draw-6"), name="gone"))
-
-
-def test_every_result_of_a_preset_in_the_paper_has_the_papers_numbers_beside_it():
-    for name, experiment in PRESETS.items():
-        assert (name in PAPER) != ("not in the paper" in experiment.paper), name
-    for name, published in PAPER.items():
-        if published.score and name != "cifar10-classify-mobilenet":  # told as accuracy there
-            reach = preset(name).reach
-            number = re.search(r"paper's.*: ([\d.]+)", reach) or re.match(r"([\d.]+)", reach)
-            assert number, name
-            told = float(number[1])
-            assert told == pytest.approx(published.value * (100 if published.score == "error" else 1)), name
-
-
-def repeated(line: str) -> Any:
-    verb, name, *arguments = shlex.split(line)[1:]
-    assert verb == "train"
-    return replace(override(preset(name), arguments), **WORDS)
-
-
-def test_commands_of_the_readme_that_name_the_run_of_an_entry_repeat_it():
-    named = [re.fullmatch(r"(stawm train .*) --run runs/(\S+) (.*)", line) for line in COMMANDS]
-    chain = [found for found in named if found and (ROOT / LEDGER / f"{found[2]}.json").exists()]
-    assert len(chain) == 2
-    for found in chain:
-        kept = read_entry(ROOT / LEDGER / f"{found[2]}.json")
-        assert repeated(f"{found[1]} {found[3]}") == replace(kept.experiment, **WORDS)
+def test_a_recipe_is_one_that_was_measured_and_its_goal_what_that_reached(name: str, found: str):
+    kept, goal = ENTRIES[found], preset(name).goal
+    assert changes(kept.experiment, preset(name)).keys() <= {"training.checkpoint_every"}
+    assert kept.preset == name
+    assert goal
+    assert goal.epochs == kept.epochs
+    assert kept.measured.scores[goal.score] == pytest.approx(goal.value, rel=0.06)
 
 
 def test_the_command_gives_the_same_settings_back():
@@ -123,30 +104,8 @@ def test_the_command_gives_the_same_settings_back():
         data=replace(base.data, flip=True, name="folder:my pictures"),
         training=replace(base.training, epochs=20, milestones=(), average=0.999, start_from="runs/a b"),
     )
-    line = command(changed)
-    assert line.startswith("stawm train mnist-classify-8 --seed 3 --model.hidden 64 ")
-    assert "--training.milestones --training.average 0.999" in line
-    assert repeated(line) == replace(changed, **WORDS)
-    assert command(base) == "stawm train mnist-classify-8 --seed 0"
-
-
-def test_folders_of_one_machine_are_not_told():
-    base = preset("mnist-self-supervised")
-    place = "/home/me/here/drawing-seed0"
-    started = override(base, ["--training.start-from", place])
-    shown = without_places(started)
-    assert shown.training.start_from == "runs/drawing-seed0"
-    assert place in repr(started)
-    assert "/home/me" not in repr(shown)
-    assert without_places(shown) == shown
-    assert without_places(base) == base
-
-
-def test_overrides_are_what_differs_from_the_preset():
-    base = preset("mnist-classify-8")
-    changed = replace(base, seed=1, about="other words", training=replace(base.training, epochs=20))
-    assert changes(changed) == {"training.epochs": Change(preset=200, run=20)}
-    assert changes(base) == {}
+    found, run = repeated(replace(entry("mine"), experiment=changed.plain()).command)
+    assert (found.settings, found.seed, run) == (changed.settings, 3, "runs/mine")
 
 
 def test_an_entry_comes_back_as_it_was(tmp_path: Path):
@@ -157,7 +116,7 @@ def test_an_entry_comes_back_as_it_was(tmp_path: Path):
         scores={"error": 0.01, "mse": 0.02},
         training={"milestones": (3, 4), "epochs": 12},
         controls=(Control("another's", "mean", (0.9, 0.8), 0.95),),
-        validation=Measurement("validation", 5000, {"error": 0.02}, (0.3, 0.02)),
+        validation=Measurement("validation", 5000, {"error": 0.02}, (0.3, 0.02), {"cross_entropy": 0.1}),
         note="ü",
     )
     path = write_entry(tmp_path, written)
@@ -165,7 +124,7 @@ def test_an_entry_comes_back_as_it_was(tmp_path: Path):
     back = read_entry(path)
     assert back.to_dict() == written.to_dict()
     assert back.experiment == written.experiment
-    assert back.overrides["training.epochs"] == Change(preset=20, run=12)
+    assert (back.preset, back.seed) == ("mnist-sketchpad", 2)
     assert write_entry(tmp_path, entry("tried", "trial")) == tmp_path / "trials" / "tried.json"
 
 
@@ -176,8 +135,9 @@ def test_entries_are_read_in_order_and_never_written_over(tmp_path: Path):
         write_entry(tmp_path, entry(name, "trial" if kind == "trial" else "result", preset_name, seed=seed))
     assert [found.name for found in read_ledger(tmp_path)] == ["d", "c", "b", "a"]
     before = (tmp_path / "b.json").read_text()
-    with pytest.raises(UsageError, match=r"b.json is recorded already"):
-        write_entry(tmp_path, entry("b", preset_name="mnist-draw-6"))
+    for kind in ("result", "trial"):
+        with pytest.raises(UsageError, match=r"b.json is recorded already"):
+            write_entry(tmp_path, entry("b", kind, preset_name="mnist-draw-6"))
     assert (tmp_path / "b.json").read_text() == before
     assert read_ledger(tmp_path / "nowhere") == []
 
@@ -185,8 +145,8 @@ def test_entries_are_read_in_order_and_never_written_over(tmp_path: Path):
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (lambda values: values.pop("seed"), "seed"),
-        (lambda values: values.update(seed="zero"), "seed"),
+        (lambda values: values.pop("epochs"), "epochs"),
+        (lambda values: values["experiment"].update(seed="zero"), "seed"),
         (lambda values: values.update(kind="guess"), "kind"),
         (lambda values: values.update(extra=1), "extra"),
         (lambda values: values["measured"].update(split="train"), "split"),
@@ -207,10 +167,20 @@ def test_an_entry_of_another_shape_is_told_in_one_line(tmp_path: Path, spoil: An
 
 def test_a_file_that_is_not_json(tmp_path: Path):
     (tmp_path / "broken.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"broken.json is not an entry of the ledger .*; record its run again"):
+    with pytest.raises(CheckpointError, match=r"broken.json"):
         read_ledger(tmp_path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
-    with pytest.raises(CheckpointError, match=r"there is no entry .*none.json in the ledger; `stawm record RUN` makes"):
+    with pytest.raises(CheckpointError, match=r"none.json.*stawm record"):
         read_entry(tmp_path / "none.json")
+
+
+def test_an_entry_of_an_earlier_version_is_read(tmp_path: Path):
+    written = entry("old")
+    path = write_entry(tmp_path, written)
+    values = json.loads(path.read_text())
+    derived = {"preset": "mnist-classify-8", "seed": 0, "overrides": {}, "paper_epochs": 200, "epochs_before": 0}
+    words = {"about": "", "paper": "", "reach": "", "deviations": [], "after": ""}
+    path.write_text(json.dumps(values | derived | {"experiment": values["experiment"] | words}))
+    assert read_entry(path) == written

@@ -32,6 +32,7 @@ def run(arguments: list[str]) -> int:
     parser.takes_data_dir()
     given = parser.parse_args(arguments)
 
+    from stawm.ledger.rows import means_of, told_means
     from stawm.ledger.ship import ship, write_card
     from stawm.store.weights import package_home, read_manifest
 
@@ -45,7 +46,7 @@ def run(arguments: list[str]) -> int:
     options = {"data_dir": given.data_dir, "full": given.full, "replace": given.replace, "note": given.note}
     shipped = ship(given.run, given.name, home, ledger=given.ledger, **options)
     for row in shipped.measured:
-        scores = ", ".join(f"{score} {value:.5f}" for score, value in row.scores.items())
+        scores = told_means(means_of([row.scores]))
         print(f"{row.what}: {scores} on {row.count:,} {row.split} pictures")
     print(f"{shipped.folder} ({shipped.size / 1e6:.1f} MB)")
     return 0
