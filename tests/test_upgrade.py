@@ -5,12 +5,16 @@ from typing import Any
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 
-WORDS = {"paper": "Table 1", "reach": "0.41 %", "deviations": ["training.epochs = 3, not 200: set on the command line"]}
+WORDS: dict[str, Any] = {
+    "paper": "Table 1",
+    "reach": "0.41 %",
+    "deviations": ["training.epochs = 3, not 200: set on the command line"],
+}
 
 
 def before_heads() -> dict[str, Any]:
     """The sketchpad as version 0.1.0 wrote it."""
-    values = preset("mnist-sketchpad").to_dict(words=False) | WORDS | {"about": "as it was"}
+    values: dict[str, Any] = {**preset("mnist-sketchpad").to_dict(words=False), **WORDS, "about": "as it was"}
     model, training = dict(values["model"]), dict(values["training"])
     heads = model.pop("heads")
     draw, classify = dict(heads["draw"]), dict(heads["classify"])

@@ -10,7 +10,7 @@ from PIL import Image
 
 from stawm.cli.parser import Parser
 from stawm.errors import CheckpointError, UsageError
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor

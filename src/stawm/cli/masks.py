@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stawm.cli.parser import Parser
 from stawm.errors import DataError, UsageError
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,10 +80,8 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
     """The model of a run, if it has masks."""
     import torch
 
-    from stawm.data.celeba import NAME
-    from stawm.data.pictures import whole
+    from stawm.data.data_set import learnt_from
     from stawm.model.stawm import Stawm
-    from stawm.show.cutout import face_or_whole
     from stawm.store.weights import load_trained
 
     trained = load_trained(name)
@@ -97,7 +95,7 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
         raise UsageError(f"--glimpse takes a number from 1 to {config.glimpses} (the model's), or last; not {glimpse}")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    frame = face_or_whole if trained.experiment.data.name == NAME else whole
+    frame = learnt_from(trained.experiment.data.name).frame
     shape = (config.image.channels, config.image.height, config.image.width)
     return _Masker(model.to(device), shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
 

@@ -10,8 +10,8 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ALL, Experiment, record_from_dict
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import command, nearest, paper_experiment
+from stawm.files import write_text
 from stawm.measure.controls import Control
-from stawm.store.files import write_text
 from stawm.store.sessions import Machine
 
 LEDGER = "results"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from stawm.errors import UsageError
 from stawm.experiments.describe import describe
+from stawm.files import write_text
 from stawm.ledger.entries import read_ledger
 from stawm.ledger.results import controls, results, summary, trials
-from stawm.store.files import write_text
 
 README = "README.md"
 

@@ -13,10 +13,10 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
+from stawm.files import write_text
 from stawm.ledger.card import Facts, Measured, about_of, card
 from stawm.ledger.entries import Entry, by_name, chain, read_ledger, run_of
 from stawm.measure.evaluate import evaluate
-from stawm.store.files import write_text
 from stawm.store.weights import (
     CONFIG,
     MANIFEST,
