@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from stawm.data import load_data
-from stawm.data.image_set import Splits
+from stawm.data.image_set import ImageSet, Splits
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import Model
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
-from stawm.measure.controls import controls
+from stawm.measure.controls import Control, controls
 from stawm.measure.evaluate import evaluate
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.sessions import read_sessions, this_machine
@@ -58,21 +59,15 @@ def entry_of(
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
     held_out = _held_out(records[-1]["held_out"])
-    if told.kind == "trial" and (held_out is None or with_controls):
-        raise UsageError(
-            f"a trial may not touch the test set, and {run} was measured on it; train with --data.hold-out 5000"
-            if held_out is None
-            else "controls are measured on the test set, which a trial may not touch; record a result"
-        )
+    if told.kind == "trial":
+        _check_trial(run, held_out, with_controls)
     data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     _check_data(run, data)
     trained = load_trained(run)
     measured, found = held_out, ()
     if told.kind == "result":
-        model = trained.model.to(device)
-        measured = _measurement("test", evaluate(model, data.test, config=experiment.model))
-        found = controls(model, data.test) if with_controls else ()
-    assert measured is not None
+        measured, found = _tested(trained.model.to(device), data.test, experiment, with_controls)
+    assert measured is not None, "checked before"
     commits, machine = _ran(run, told)
     return Entry(
         name=told.name,
@@ -92,6 +87,24 @@ def entry_of(
         started_from=started_from,
         note=told.note,
     )
+
+
+def _tested(
+    model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
+) -> tuple[Measurement, tuple[Control, ...]]:
+    """What the model makes of the test set."""
+    measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
+    return measured, controls(model, pictures) if with_controls else ()
+
+
+def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -> None:
+    """Refuse a trial that would touch the test set, or has."""
+    if held_out is None:
+        raise UsageError(
+            f"a trial may not touch the test set, and {run} was measured on it; train with --data.hold-out 5000"
+        )
+    if with_controls:
+        raise UsageError("controls are measured on the test set, which a trial may not touch; record a result")
 
 
 def _chosen_by(experiment: Experiment, kind: Kind) -> str:
