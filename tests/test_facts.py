@@ -8,9 +8,9 @@ from stawm.experiments.facts import Departure, Goal, Published, held, told_score
 @pytest.mark.parametrize(
     ("fact", "told"),
     [
-        (Published("Table 1", "error", 0.0041, 0.0003, trials=5), "error 0.41 % ± 0.03 (5 trials)"),
-        (Published("Section 4.1", "error", 0.0695, trials=1), "error 6.95 % (1 trial)"),
-        (Published("Figure 5", "mse", 0.0083, 0.0006, note="a note"), "mse 0.0083 ± 0.0006 (a note)"),
+        (Published("Table 1", "Classification", "error", 0.0041, 0.0003, trials=5), "error 0.41 % ± 0.03 (5 trials)"),
+        (Published("Section 4.1", "", "error", 0.0695, trials=1), "error 6.95 % (1 trial)"),
+        (Published("Figure 5", "", "mse", 0.0083, 0.0006, note="a note"), "mse 0.0083 ± 0.0006 (a note)"),
         (Published("Figure 8"), "no number"),
         (Goal("error", 0.005, epochs=12), "error 0.50 % within 12 epochs"),
         (Goal("error", 0.06, minutes=1), "error 6.00 % within 1 minute on two cores"),

@@ -1,5 +1,6 @@
 """The pages that are made of presets and ledger say what these say, and are written between the marks."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,13 @@ ROOT = Path(__file__).parent.parent
 def test_a_page_says_what_presets_and_ledger_say(name: str):
     made = {path.relative_to(ROOT).as_posix(): text for path, text in pages(ROOT / "docs", ROOT / LEDGER).items()}
     assert (ROOT / name).read_text(encoding="utf-8") == made[name], "run `stawm table --docs docs`"
+
+
+@pytest.mark.parametrize("name", ["presets", "results", "trials"])
+def test_links_of_a_page_lead_somewhere(name: str):
+    targets = re.findall(r"\]\((?!http|#)(.*?)\)", (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
+    assert all((ROOT / "docs" / target).exists() for target in targets)
+    assert targets or name == "presets"
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def test_the_verb_prints_the_ledger(clone: Path, capsys: pytest.CaptureFixture[s
 )
 def test_a_text_without_its_marks_is_refused_and_all_are_left_alone(clone: Path, text: str):
     (clone / "README.md").write_text(text)
-    with pytest.raises(UsageError, match="README.md must have one <!-- results -->"):
+    with pytest.raises(UsageError, match="must have one <!-- results -->"):
         write_pages(Path("docs"), Path("results"))
     assert (clone / "README.md").read_text() == text
     assert not (clone / "docs" / "presets.md").exists()

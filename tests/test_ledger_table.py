@@ -14,7 +14,7 @@ from stawm.ledger.table import Run, rows_of, table
 
 CLASSIFY = Experiment(
     name="classify",
-    published=Published("Table 1 (a); appendix", "error", 0.0041, 0.0003),
+    published=Published("Table 1 (a)", "Classification", "error", 0.0041, 0.0003),
     training=TrainingConfig(epochs=2),
 )
 DRAW = Experiment(name="draw", goal=Goal("mse", 0.0083), training=TrainingConfig(epochs=2))
@@ -89,7 +89,7 @@ def test_markdown_and_json_say_the_same():
     (found,) = json.loads(table(rows, "json"))
     assert found["scores"]["error"]["mean"] == pytest.approx(0.02)
     assert found["published"]["value"] == 0.0041
-    assert found["published"]["where"] == "Table 1 (a); appendix"
+    assert found["published"]["where"] == "Table 1 (a)"
     assert found["runs"] == ["runs/classify-0", "runs/classify-1"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
-from stawm.experiments.recipe import Change, changes, command, departures, nearest, paper_experiment, told_changes
+from stawm.experiments.recipe import Change, aims, changes, command, departures, nearest, paper_experiment, told_changes
 
 FAST = preset("mnist-classify-8-fast")
 
@@ -39,6 +39,11 @@ def test_the_nearest_preset_is_one_of_the_same_experiment() -> None:
     assert nearest(replace(renamed, name="mine")) is None
     assert paper_experiment(preset("mnist-5k-sketchpad")).name == "mnist-sketchpad"
     assert paper_experiment(replace(renamed, name="mine", of="")).name == "mine"
+
+
+def test_numbers_are_those_of_the_presets_own_pictures() -> None:
+    assert aims(replace(FAST, seed=1), FAST) == (FAST.published, FAST.goal)
+    assert aims(replace(FAST, data=replace(FAST.data, name="folder:mine")), FAST) == (None, None)
 
 
 def test_a_departure_is_told_with_both_values() -> None:

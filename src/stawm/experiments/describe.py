@@ -84,7 +84,7 @@ def _section(experiment: Experiment) -> str:
 
 
 def _where(experiment: Experiment) -> str:
-    return experiment.published.where if experiment.published else NOT_IN_IT
+    return experiment.published.place if experiment.published else NOT_IN_IT
 
 
 def _number(experiment: Experiment) -> str:

@@ -12,6 +12,8 @@ class Published:
 
     where: str
     """The place in the paper."""
+    appendix: str = ""
+    """The part of its appendix on experimental details."""
     score: str = ""
     """The name of the score that it gives; none where it shows pictures only."""
     value: float = 0.0
@@ -21,6 +23,11 @@ class Published:
     trials: int | None = None
     epochs: int | None = None
     note: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where to read about it."""
+        return f"{self.where}; appendix, {self.appendix}" if self.appendix else self.where
 
     def told(self) -> str:
         """The number as people read it."""

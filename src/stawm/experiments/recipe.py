@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.facts import Departure, held
+from stawm.experiments.facts import Departure, Goal, Published, held
 from stawm.experiments.presets import PRESETS, preset
 
 
@@ -48,6 +48,11 @@ def nearest(experiment: Experiment) -> Experiment | None:
     family = [known for known in PRESETS.values() if paper_experiment(known) == paper]
     same = [known for known in family if known.settings.keys() == experiment.settings.keys()]
     return min([PRESETS[experiment.name], *same], key=lambda known: len(changes(experiment, known)))
+
+
+def aims(experiment: Experiment, base: Experiment) -> tuple[Published | None, Goal | None]:
+    """What the paper reports and what we aim at, as `base` says; neither for other pictures than those of `base`."""
+    return (base.published, base.goal) if base.data.name == experiment.data.name else (None, None)
 
 
 def departures(experiment: Experiment) -> list[str]:

@@ -1,14 +1,14 @@
 """The ledger as people read it, in Markdown: all results, their controls, trials, and the best of each experiment."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import Published, told_score
 from stawm.experiments.presets import PRESETS
-from stawm.experiments.recipe import changes, nearest, paper_experiment, told_changes
+from stawm.experiments.recipe import aims, changes, nearest, paper_experiment, told_changes
 from stawm.ledger.entries import Entry, by_name, chain, path_of, stretches
 from stawm.ledger.rows import Mean, grouped, markdown, means_of, told_means
 
@@ -41,12 +41,17 @@ class Row:
     @property
     def published(self) -> Published | None:
         """What the paper reports of it."""
-        return (nearest(self.first.experiment) or self.first.experiment).published
+        return aims(self.first.experiment, nearest(self.first.experiment) or self.first.experiment)[0]
 
     @property
     def scores(self) -> dict[str, Mean]:
         """The mean of each score over the seeds."""
         return means_of([entry.measured.scores for entry in self.entries])
+
+    @property
+    def score(self) -> str:
+        """The name of the score that the paper gives, or of the first."""
+        return self.published.score if self.published and self.published.score else next(iter(self.scores))
 
     @property
     def validation(self) -> dict[str, Mean]:
@@ -118,22 +123,16 @@ def _seedless(entry: Entry) -> tuple[object, ...]:
 def _best(rows: Sequence[Row]) -> Row:
     """The row with the lowest validation score of the kind that the paper gives; without validation the first."""
     measured = [row for row in rows if row.validation] or rows[:1]
-    return min(measured, key=lambda row: _main(row, row.validation or row.scores).mean)
-
-
-def _main(row: Row, scores: Mapping[str, Mean]) -> Mean:
-    """The score that the paper gives, or the first."""
-    return scores[row.published.score if row.published and row.published.score else next(iter(scores))]
+    return min(measured, key=lambda row: (row.validation or row.scores)[row.score].mean)
 
 
 def _summary(row: Row) -> tuple[str, ...]:
     assert row.published is not None, "only experiments of the paper are asked for"
-    name = next(known for known, score in row.scores.items() if score == _main(row, row.scores))
     return (
         f"`{row.experiment.name}`",
-        row.published.where.partition(";")[0],
+        row.published.where,
         _paper(row.published),
-        told_means({name: row.scores[name]}),
+        told_means({row.score: row.scores[row.score]}),
         str(len(row.entries)),
         _epochs(row),
     )

@@ -10,7 +10,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import Goal, Published
 from stawm.experiments.presets import PRESETS
-from stawm.experiments.recipe import Change, changes, own_preset, told_changes
+from stawm.experiments.recipe import Change, aims, changes, own_preset, told_changes
 from stawm.ledger.rows import Mean, aligned, grouped, markdown, means_of, told_means
 from stawm.store.checkpoint import EXPERIMENT, experiment_of
 from stawm.training.journal import read_metrics
@@ -100,10 +100,11 @@ def _row(runs: Sequence[Run]) -> Row:
         raise UsageError(
             f"the runs of {experiment.name} were measured on {' and '.join(sorted(splits))}; give those of one split"
         )
+    published, goal = aims(experiment, base)
     return Row(
         experiment=experiment.name,
-        published=base.published,
-        goal=base.goal,
+        published=published,
+        goal=goal,
         scores=means_of([held_out["scores"] for held_out in last]),
         split=next(iter(splits), ""),
         seeds=tuple(run.experiment.seed for run in runs),
@@ -120,7 +121,7 @@ def _cells(row: Row, note: int) -> tuple[str, ...]:
     aim = row.goal or row.published
     return (
         f"{row.experiment} [{note}]" if note else row.experiment,
-        row.published.where.partition(";")[0] if row.published else "not in it",
+        row.published.where if row.published else "not in it",
         aim.told() if aim else "no number",
         told_means(row.scores) or "nothing yet",
         row.split or "none yet",

@@ -24,12 +24,7 @@ MNIST_CLASSIFY_8 = Experiment(
     name="mnist-classify-8",
     about="Classify MNIST through 8 glimpses of 8×8 pixels.",
     published=Published(
-        "Table 1 (a); appendix on experimental details, Classification 8×8",
-        score="error",
-        value=0.0041,
-        spread=0.0003,
-        trials=5,
-        epochs=200,
+        "Table 1 (a)", "Classification 8×8", "error", value=0.0041, spread=0.0003, trials=5, epochs=200
     ),
     departures=(CLIPPED_BY_NORM, STATISTICS_APART),
     model=ModelConfig(),
@@ -42,12 +37,7 @@ MNIST_CLASSIFY_28 = replace(
     name="mnist-classify-28",
     about="Classify MNIST through 10 full-size views of the image.",
     published=Published(
-        "Table 1 (a); appendix on experimental details, Classification 28×28",
-        score="error",
-        value=0.0035,
-        spread=0.0002,
-        epochs=200,
-        note="best 0.31 %",
+        "Table 1 (a)", "Classification 28×28", "error", value=0.0035, spread=0.0002, epochs=200, note="best 0.31 %"
     ),
     model=replace(
         MNIST_CLASSIFY_8.model,
@@ -63,7 +53,7 @@ MNIST_DRAW_8 = replace(
     MNIST_CLASSIFY_8,
     name="mnist-draw-8",
     about="Draw MNIST with 12 sketches of 8×8 pixels that add up: compression.",
-    published=Published("Figure 8 (c); appendix on experimental details, Drawing 8×8", epochs=100),
+    published=Published("Figure 8 (c)", "Drawing 8×8", epochs=100),
     departures=(CLIPPED_BY_NORM, STATISTICS_APART, DIVERGENCE_SCALED),
     model=replace(MNIST_CLASSIFY_8.model, glimpses=12, heads={"draw": DrawConfig(latent=4, beta=4.0)}),
     training=TrainingConfig(epochs=100, learning_rate=1e-3, schedule="decay", decay=0.99),
@@ -73,7 +63,7 @@ MNIST_DRAW_6 = replace(
     MNIST_DRAW_8,
     name="mnist-draw-6",
     about="Draw MNIST with 12 sketches of 6×6 pixels that add up: a parts-based representation.",
-    published=Published("Figure 8 (b); appendix on experimental details, Drawing 6×6", epochs=100),
+    published=Published("Figure 8 (b)", "Drawing 6×6", epochs=100),
     model=replace(
         MNIST_DRAW_8.model, glimpse_height=6, glimpse_width=6, glimpse=CnnConfig(filters=(128,), strides=(1,))
     ),
@@ -83,7 +73,7 @@ MNIST_DRAW_4 = replace(
     MNIST_DRAW_6,
     name="mnist-draw-4",
     about="Draw MNIST with 12 sketches of 4×4 pixels that add up: line drawing.",
-    published=Published("Figure 8 (a); appendix on experimental details, Drawing 4×4", epochs=100),
+    published=Published("Figure 8 (a)", "Drawing 4×4", epochs=100),
     model=replace(MNIST_DRAW_6.model, glimpse_height=4, glimpse_width=4),
 )
 
@@ -91,12 +81,7 @@ MNIST_SELF_SUPERVISED = replace(
     MNIST_DRAW_6,
     name="mnist-self-supervised",
     about="Classify MNIST from what the frozen 6×6 drawing model wrote into its memory, without labels.",
-    published=Published(
-        "Table 1 (b); Section 4.2; appendix on experimental details, Self-supervised",
-        score="error",
-        value=0.0077,
-        epochs=100,
-    ),
+    published=Published("Table 1 (b), Section 4.2", "Self-supervised", "error", value=0.0077, epochs=100),
     after=MNIST_DRAW_6.name,
     departures=(
         *MNIST_DRAW_6.departures,
@@ -115,12 +100,7 @@ MNIST_SKETCHPAD = replace(
     MNIST_DRAW_8,
     name="mnist-sketchpad",
     about="Classify and draw MNIST from one memory, so that the drawing shows why it decided.",
-    published=Published(
-        "Section 4.4, Figure 7; appendix on experimental details, Visual Sketchpad",
-        score="error",
-        value=0.010,
-        epochs=20,
-    ),
+    published=Published("Section 4.4, Figure 7", "Visual Sketchpad", "error", value=0.010, epochs=20),
     departures=(
         *MNIST_DRAW_8.departures,
         Departure(

@@ -25,11 +25,7 @@ CIFAR10_CLASSIFY_MOBILENET = Experiment(
     name="cifar10-classify-mobilenet",
     about="Classify CIFAR-10 through 4 full-size views, with MobileNetV2 as the glimpse network.",
     published=Published(
-        "Section 4.1; appendix on experimental details, Classification with MobileNetV2 32×32",
-        score="error",
-        value=0.0695,
-        trials=1,
-        epochs=300,
+        "Section 4.1", "Classification with MobileNetV2 32×32", "error", value=0.0695, trials=1, epochs=300
     ),
     departures=(
         CLIPPED_BY_NORM,
@@ -53,11 +49,7 @@ CIFAR10_DRAW_16 = replace(
     name="cifar10-draw-16",
     about="Draw CIFAR-10 with 8 sketches of 16×16 pixels that add up.",
     published=Published(
-        "Section 4.2, Figures 5 and 9; appendix on experimental details, CIFAR-10 Drawing 16×16",
-        score="mse",
-        value=0.0083,
-        spread=0.0006,
-        epochs=100,
+        "Section 4.2, Figures 5 and 9", "CIFAR-10 Drawing 16×16", "mse", value=0.0083, spread=0.0006, epochs=100
     ),
     departures=(
         CLIPPED_BY_NORM,
@@ -83,11 +75,7 @@ CIFAR10_VAE = replace(
     name="cifar10-vae",
     about="Draw CIFAR-10 with a β-VAE: the baseline, with the same CNN and latent size as cifar10-draw-16.",
     published=Published(
-        "Section 4.2, Figure 5; appendix on experimental details, CIFAR-10 Baseline β-VAE",
-        score="mse",
-        value=0.0113,
-        spread=0.0001,
-        epochs=100,
+        "Section 4.2, Figure 5", "CIFAR-10 Baseline β-VAE", "mse", value=0.0113, spread=0.0001, epochs=100
     ),
     departures=(CLIPPED_BY_NORM, DIVERGENCE_SCALED),
     model=replace(CIFAR10_DRAW_16.model, kind="vae"),
@@ -99,11 +87,7 @@ CIFAR10_SELF_SUPERVISED = replace(
     name="cifar10-self-supervised",
     about="Classify CIFAR-10 from what the frozen drawing model wrote into its memory, without labels.",
     published=Published(
-        "Table 1 (c); Section 4.2; appendix on experimental details, CIFAR-10 STAWM Self-supervised",
-        score="error",
-        value=0.5540,
-        spread=0.0063,
-        epochs=50,
+        "Table 1 (c), Section 4.2", "CIFAR-10 STAWM Self-supervised", "error", value=0.5540, spread=0.0063, epochs=50
     ),
     after=CIFAR10_DRAW_16.name,
     departures=(*CIFAR10_DRAW_16.departures, STORED),
@@ -121,11 +105,7 @@ CIFAR10_VAE_SELF_SUPERVISED = replace(
     name="cifar10-vae-self-supervised",
     about="Classify CIFAR-10 from the latent means of the frozen β-VAE, learnt without labels: the baseline.",
     published=Published(
-        "Table 1 (c); Section 4.2; appendix on experimental details, CIFAR-10 β-VAE Self-supervised",
-        score="error",
-        value=0.6344,
-        spread=0.0031,
-        epochs=50,
+        "Table 1 (c), Section 4.2", "CIFAR-10 β-VAE Self-supervised", "error", value=0.6344, spread=0.0031, epochs=50
     ),
     after=CIFAR10_VAE.name,
     departures=(*CIFAR10_VAE.departures, STORED),
@@ -137,7 +117,8 @@ CELEBA_DRAW_32 = replace(
     name="celeba-draw-32",
     about="Draw faces with 8 sketches of 32×32 pixels that cover each other; the last mask is the foreground.",
     published=Published(
-        "Section 4.3, Figures 6 and 10; appendix on experimental details, CelebA Drawing 32×32",
+        "Section 4.3, Figures 6 and 10",
+        "CelebA Drawing 32×32",
         epochs=100,
         note="masks that separate the face from the background",
     ),
