@@ -32,9 +32,9 @@ def run(arguments: list[str]) -> int:
     parser.takes_json("one JSON object")
     given = parser.parse_args(arguments)
 
-    from stawm.cli.trained import open_trained
     from stawm.measure.controls import controls
     from stawm.measure.evaluate import evaluate
+    from stawm.store.trained import open_trained
 
     trained, pictures = open_trained(given.model, given.data, given.data_dir, given.device)
     found = evaluate(trained.model, pictures, config=trained.experiment.model)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from stawm.look.answer import Look
     from stawm.look.looker import Looker
-    from stawm.look.seen import Seen
     from stawm.look.stream import Source
 
 ABOUT = """\
@@ -57,6 +57,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _look(given: Namespace) -> int:
+    from stawm.look.answer import to_json
     from stawm.look.stream import look_at, pictures_in
     from stawm.page.report import ReportWriter
 
@@ -72,11 +73,11 @@ def _look(given: Namespace) -> int:
             broken.tell(bar.console)
             payload = None
             if out is not None and told.count < given.most:
-                payload = seen.payload()
+                payload = to_json(seen)
                 report = report or stack.enter_context(ReportWriter(out, title=TITLE, model=looker.name))
                 report.add(payload)
             if given.json:
-                print(json.dumps(payload or seen.payload(), allow_nan=False))
+                print(json.dumps(payload or to_json(seen), allow_nan=False))
             told.add(seen)
     if not told.count:
         raise broken.all_of_them()
@@ -122,7 +123,7 @@ class _Told:
         self.rows: list[tuple[str, ...]] = []
         self.predictions: Counter[str] = Counter()
 
-    def add(self, seen: "Seen") -> None:
+    def add(self, seen: "Look") -> None:
         """Count a look; its row is kept while the table may still need it."""
         self.count += 1
         if seen.prediction is not None:
@@ -154,8 +155,8 @@ class _Told:
             )
 
 
-def _row(seen: "Seen") -> tuple[str, ...]:
-    notes = "; ".join(seen.notes)
+def _row(seen: "Look") -> tuple[str, ...]:
+    notes = "; ".join([*seen.lines(), *seen.notes])
     if seen.prediction is None or seen.confidence is None:
         return seen.name, notes
     return seen.name, seen.prediction, f"{100 * seen.confidence:.0f} %", _path(seen.believed()), notes
@@ -181,9 +182,8 @@ def _plain(text: str) -> str:
 
 def _examples() -> "list[tuple[str, Source]]":
     from stawm.look.examples import example_digits
-    from stawm.look.seen import png_of
 
-    return [(example.name, png_of(example.pixels)) for example in example_digits()]
+    return [(example.name, example.png.png()) for example in example_digits()]
 
 
 def _looker(weights: str | None, device: str) -> "Looker":
