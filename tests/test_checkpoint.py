@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from stawm.errors import CheckpointError, StawmError, StorageError
+from stawm.experiments.facts import Departure
 from stawm.store.checkpoint import (
     Checkpoint,
     check_same,
@@ -132,7 +133,7 @@ def test_other_settings_are_refused_by_name(tmp_path: Path, other: Any, field: s
 
 
 def test_the_same_settings_pass_whatever_their_text_says(tmp_path: Path):
-    check_same(replace(TINY, about="reworded", deviations=("said better",)), TINY, tmp_path)
+    check_same(replace(TINY, about="reworded", departures=(Departure((), "said better"),)), TINY, tmp_path)
 
 
 def test_resuming_without_a_run(tmp_path: Path):

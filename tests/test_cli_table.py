@@ -25,15 +25,15 @@ def test_run_folders_become_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     half = run_folder(tmp_path / "c", "mnist-5k-classify", 0, 1, 0.5)
     assert main(["table", *map(str, (half, one, two, one / ".." / "a"))]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "2.00 % ± 1.41 error" in lines[2]
-    assert "0.41 % ± 0.03 test error (5 trials)" in lines[2]
+    assert "error 2.00 % ± 1.41" in lines[2]
+    assert "error 0.41 % ± 0.03 (5 trials)" in lines[2]
     assert "2 (seeds 0, 1)" in lines[2], "a run that is given twice counts once"
     assert lines[3].startswith("mnist-5k-classify ")
     assert lines[3].endswith("1 of 2, unfinished")
     assert main(["table", str(one), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["scores"] == {"error": {"mean": 0.01, "deviation": None}}
     assert main(["table", str(one), "--format", "markdown"]) == 0
-    assert "| 1.00 % error | test | 1 (seed 0) | 2 of 2 |" in capsys.readouterr().out
+    assert "| error 1.00 % | test | 1 (seed 0) | 2 of 2 |" in capsys.readouterr().out
 
 
 def test_a_folder_without_a_run_is_named_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,27 +1,41 @@
-"""The page of presets says what the presets are, and the page in docs/ is that page."""
+"""The page of presets and the lines in a terminal say what the presets are."""
 
-from pathlib import Path
+import json
 
 import pytest
 
-from stawm.experiments.describe import describe, parameters
+from stawm.errors import UsageError
+from stawm.experiments.describe import describe, parameters, presets_text
+from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
-
-PAGE = Path(__file__).parent.parent / "docs" / "presets.md"
-MAKE = "python -c \"from stawm.experiments.describe import describe; print(describe(), end='')\" > docs/presets.md"
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == describe(), f"make it again: {MAKE}"
+from stawm.experiments.recipe import departures
 
 
 def test_every_preset_has_a_row_and_a_section() -> None:
     page = describe()
     for name, experiment in PRESETS.items():
         [row] = [line for line in page.splitlines() if line.startswith(f"| [`{name}`]")]
-        assert experiment.reach in row and experiment.paper in row and f"{parameters(experiment).learning:,}" in row
+        facts = [fact.told() for fact in (experiment.published, experiment.goal) if fact]
+        assert all(told in row for told in (*facts, f"{parameters(experiment).learning:,}"))
         section = page.split(f"## {name}\n")[1].split("\n## ")[0]
-        assert all(f"- {deviation}\n" in section for deviation in experiment.deviations)
+        assert all(f"- {departure}\n" in section for departure in departures(experiment))
+
+
+def test_presets_are_listed_and_shown_in_full() -> None:
+    told = presets_text()
+    for known in PRESETS.values():
+        facts = [fact.told() for fact in (known.published, known.goal) if fact]
+        assert all(part in told for part in (known.name, known.about, *facts))
+    full = presets_text("mnist-classify-8")
+    assert "50 100 150 190 195" in full
+    assert all(line in full for line in departures(preset("mnist-classify-8")))
+    with pytest.raises(UsageError, match="nothing"):
+        presets_text("nothing")
+
+
+def test_scripts_get_the_presets_as_json() -> None:
+    assert Experiment.from_dict(json.loads(presets_text("mnist-5k-draw", as_json=True))) == preset("mnist-5k-draw")
+    assert [known["name"] for known in json.loads(presets_text(as_json=True))] == list(PRESETS)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +60,6 @@ def test_nothing_is_frozen_elsewhere() -> None:
 
 def test_what_a_preset_starts_from_is_a_preset_that_does_not_learn_from_labels() -> None:
     for experiment in PRESETS.values():
-        assert (experiment.training.learns == "head") == bool(experiment.after)
+        assert (experiment.training.learns == "classify") == bool(experiment.after)
         if experiment.after:
             assert preset(experiment.after).model.classes == 0

@@ -1,6 +1,7 @@
 """Things by name: found when first asked for, added from outside, refused with the nearest name."""
 
 from importlib.metadata import EntryPoint, EntryPoints
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,15 @@ def test_what_is_added_is_found_and_listed():
     assert "apple" in fruits
     assert list(fruits) == ["apple"]
     assert len(fruits) == 1
+
+
+def test_constants_of_a_kind_are_entered_under_their_names(monkeypatch: pytest.MonkeyPatch):
+    import json.scanner
+
+    apple = SimpleNamespace(name="apple")
+    monkeypatch.setattr(json.scanner, "APPLE", apple, raising=False)
+    assert dict(Registry("fruit", home="json", group="stawm.fruits", kind=SimpleNamespace)) == {"apple": apple}
+    assert dict(named()) == {}
 
 
 def test_a_class_is_added_as_it_is_defined_and_may_be_defined_again():

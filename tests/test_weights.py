@@ -34,7 +34,7 @@ def test_loaded_weights_answer_the_same(tmp_path: Path):
 def test_the_folder_says_how_it_was_made(folder: Path):
     config = json.loads((folder / "config.json").read_text())
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
-    assert (config["format"], config["stawm"], config["metrics"]) == (1, stawm.__version__, {"error": 0.5})
+    assert (config["format"], config["stawm"], config["metrics"]) == (2, stawm.__version__, {"error": 0.5})
     trained = load_trained(folder)
     assert trained.experiment == TINY
     assert trained.metrics == {"error": 0.5}
@@ -196,9 +196,18 @@ def test_a_broken_config(folder: Path, text: str):
 
 def test_a_later_format(folder: Path):
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"format": 2}))
-    with pytest.raises(CheckpointError, match="has format 2, this stawm reads 1"):
+    (folder / "config.json").write_text(json.dumps(config | {"format": 3}))
+    with pytest.raises(CheckpointError, match="has format 3, this stawm reads 1 and 2"):
         load(folder)
+
+
+def test_the_first_format_with_its_sentences(folder: Path):
+    config = json.loads((folder / "config.json").read_text())
+    words = {"paper": "Table 1", "reach": "0.41 %", "deviations": ["said in a sentence"]}
+    facts = ("of", "published", "goal", "departures")
+    experiment = {name: value for name, value in config["experiment"].items() if name not in facts} | words
+    (folder / "config.json").write_text(json.dumps(config | {"format": 1, "experiment": experiment}))
+    assert load_trained(folder).experiment == TINY
 
 
 def test_weights_of_another_model(folder: Path):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from stawm.experiments.presets import preset
-from stawm.ledger.entries import PAPER, WORDS, Control, Entry, Kind, Machine, Measurement, Pictures, changes
+from stawm.ledger.entries import Control, Entry, Kind, Machine, Measurement, Pictures
 
 
 def entry(
@@ -21,18 +21,15 @@ def entry(
     **more: Any,
 ) -> Entry:
     base = preset(preset_name)
-    experiment = replace(base, seed=seed, training=replace(base.training, **(training or {})), **WORDS)
-    published = PAPER.get(preset_name)
+    if source := more.get("source"):
+        training = {"start_from": f"runs/{source}", **(training or {})}
+    experiment = replace(base, seed=seed, training=replace(base.training, **(training or {}))).plain()
     split = "test" if kind == "result" else "validation"
     return Entry(
         name=name,
         kind=kind,
-        preset=preset_name,
-        overrides=changes(experiment),
-        seed=seed,
         commits=("0" * 40,),
         epochs=experiment.training.epochs if epochs is None else epochs,
-        paper_epochs=published.epochs if published else None,
         seconds=7200.0,
         machine=Machine("A CPU", 2, 2, 1, "2.13.0", "3.11.7"),
         data=Pictures("mnist", "1" * 64, "2" * 64),

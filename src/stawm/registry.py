@@ -18,11 +18,12 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
     Those of this package are found by importing every module of `home` when the first name is asked for; those of other
     packages by their entry points in `group`; those of a script by its own call of `add`, which must come before.
+    With `kind`, things are records: every constant of that type in a module of `home` is entered under its `name`.
     """
 
-    def __init__(self, what: str, *, home: str, group: str) -> None:
+    def __init__(self, what: str, *, home: str, group: str, kind: type[Any] | None = None) -> None:
         """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked."""
-        self.what, self.home, self.group = what, home, group
+        self.what, self.home, self.group, self.kind = what, home, group, kind
         self._things: dict[str, Thing] = {}
         self._complete = False
 
@@ -74,8 +75,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         if self._complete:
             return
         self._complete = True
-        for module in iter_modules(import_module(self.home).__path__):
-            import_module(f"{self.home}.{module.name}")
+        for found in iter_modules(import_module(self.home).__path__):
+            module = import_module(f"{self.home}.{found.name}")
+            for thing in vars(module).values() if self.kind else ():
+                if isinstance(thing, self.kind or ()):
+                    self.add(thing.name, thing)
         for point in entry_points(group=self.group):
             if point.name not in self._things:
                 self.add(point.name, point.load())

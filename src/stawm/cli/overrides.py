@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.experiments.facts import held
+from stawm.experiments.recipe import changes
 from stawm.ranges import leaves
 
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", NoneType: "None"}
@@ -28,7 +30,7 @@ class Settings:
 
 
 def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
-    """The experiment with the fields named in `arguments` replaced, each change added to its deviations."""
+    """The experiment with the fields named in `arguments` replaced; departures about those are dropped."""
     if not arguments:
         return experiment
     before = _settings(experiment)
@@ -36,14 +38,8 @@ def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
     after = _tyro_quietly(before, arguments)
     if after is None:
         raise UsageError(_blame(given, before))
-    old = dict(field_values(before))
-    changes = tuple(
-        f"{name} = {value!r}, not {old[name]!r}: set on the command line"
-        for name, value in field_values(after)
-        if value != old[name] and name != "seed"
-    )
-    parts = {part.name: getattr(after, part.name) for part in fields(Settings)}
-    return replace(experiment, deviations=experiment.deviations + changes, **parts)
+    changed = replace(experiment, **{part.name: getattr(after, part.name) for part in fields(Settings)})
+    return replace(changed, departures=held(changed.departures, changes(changed, experiment)))
 
 
 def print_fields(experiment: Experiment) -> None:

@@ -29,6 +29,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--controls", action="store_true", help="also measure with memories and queries exchanged")
     parser.add_argument("--commit", default="", help="the code, for a run that did not write it down")
     parser.add_argument("--threads", type=int, help="the threads, for a run that did not write them down")
+    parser.add_argument("--source", default="", metavar="NAME", help="the entry it started from, if that run is gone")
     parser.add_argument("--ledger", type=Path, default=Path("results"), metavar="DIR", help="its folder (results)")
     parser.takes_data_dir()
     parser.takes_device()
@@ -37,15 +38,16 @@ def run(arguments: list[str]) -> int:
     if not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of an entry; use letters, digits and dashes")
 
-    from stawm.ledger.entries import check_free, write_entry
+    from stawm.ledger.entries import check_free, read_ledger, write_entry
     from stawm.ledger.record import Told, entry_of, usable
+    from stawm.ledger.rows import means_of, told_means
 
-    check_free(given.ledger, name, given.kind)
-    told = Told(name, given.kind, given.chosen_by, given.note, given.commit, given.threads)
+    check_free(given.ledger, name)
+    told = Told(name, given.kind, given.chosen_by, given.note, given.commit, given.threads, given.source)
     options = {"data_dir": given.data_dir, "device": usable(given.device), "with_controls": given.controls}
-    entry = entry_of(given.run, told, **options)
+    entry = entry_of(given.run, told, read_ledger(given.ledger), **options)
     path = write_entry(given.ledger, entry)
-    scores = ", ".join(f"{score} {value:.5f}" for score, value in entry.measured.scores.items())
-    print(f"{entry.preset}: {scores} on {entry.measured.count:,} {entry.measured.split} pictures")
+    scores = told_means(means_of([entry.measured.scores]))
+    print(f"{entry.experiment.name}: {scores} on {entry.measured.count:,} {entry.measured.split} pictures")
     print(path)
     return 0

@@ -1,7 +1,6 @@
 """`stawm train`."""
 
 from argparse import Namespace
-from dataclasses import replace
 from pathlib import Path
 
 from stawm.cli import first_process
@@ -80,4 +79,4 @@ def _resumed(folder: Path, name: str, fields: list[str]) -> Experiment:
         raise CheckpointError(
             f"the run in {folder} is one of {stored.name}, not of {name}; name that, or another folder"
         )
-    return replace(override(stored, fields), deviations=stored.deviations)
+    return override(stored, fields)

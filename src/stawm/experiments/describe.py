@@ -1,20 +1,22 @@
-"""The presets as a page for people: place in the paper, number to reach, size, departures."""
+"""The presets as people read them: place in the paper, numbers, size, departures; a page, or lines in a terminal."""
 
+import json
 from dataclasses import dataclass
 
 import torch
 
 from stawm.experiments.build import build, learning_part
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.presets import PRESETS
+from stawm.experiments.presets import PRESETS, preset
+from stawm.experiments.recipe import departures, told_value
 
 INTRODUCTION = """\
 # Presets
 
-Each is an experiment of the paper, or a small sibling of one, and is trained with `stawm train NAME`. Parameters are \
-those that learn; where others are frozen, these are named too. This page is made by \
-`stawm.experiments.describe.describe()` and checked by the tests.
+Each is an experiment of the paper, a recipe of our own for one, or a small sibling of one. `stawm train NAME` trains \
+it. Parameters are those that learn; frozen ones are counted apart. `stawm table --docs docs` writes this page.
 """
+NOT_IN_IT = "not in it"
 
 
 @dataclass(frozen=True)
@@ -42,19 +44,52 @@ def parameters(experiment: Experiment) -> Parameters:
 
 def describe() -> str:
     """The page of all presets, in Markdown: a table, then each with what it is and where it departs from the paper."""
-    rows = ["| preset | in the paper | to reach | parameters |", "|---|---|---|---|"]
-    for name, experiment in PRESETS.items():
-        rows.append(f"| [`{name}`](#{name}) | {experiment.paper} | {experiment.reach} | {parameters(experiment)} |")
+    rows = ["| preset | in the paper | the paper's number | our goal | parameters |", "|---|---|---|---|---|"]
+    for name, one in PRESETS.items():
+        rows.append(f"| [`{name}`](#{name}) | {_where(one)} | {_number(one)} | {_goal(one)} | {parameters(one)} |")
     sections = [_section(experiment) for experiment in PRESETS.values()]
     return "\n".join([INTRODUCTION, *rows, "", *sections])
 
 
+def presets_text(name: str | None = None, *, as_json: bool = False) -> str:
+    """All presets, a few lines each, or every setting of the one of that name and where it departs from the paper."""
+    if as_json:
+        return json.dumps(preset(name).to_dict() if name else [known.to_dict() for known in PRESETS.values()])
+    return _in_full(preset(name)) if name else "\n\n".join("\n    ".join(_summary(one)) for one in PRESETS.values())
+
+
+def _summary(known: Experiment) -> list[str]:
+    lines = [known.name, known.about, f"paper: {_where(known)}"]
+    lines += [f"value: {_number(known)}"] if known.published else []
+    return [*lines, f"goal:  {_goal(known)}"] if known.goal else lines
+
+
+def _in_full(chosen: Experiment) -> str:
+    facts = [*_summary(chosen)[1:], *([f"of:    {chosen.of}"] if chosen.of else [])]
+    settings = [f"{name:40}{told_value(value)}" for name, value in chosen.settings.items()]
+    lines = [f"  - {departure}" for departure in departures(chosen)] or ["  none"]
+    return "\n".join([chosen.name, *facts, "", *settings, "", "departures from the paper:", *lines])
+
+
 def _section(experiment: Experiment) -> str:
     lines = [f"## {experiment.name}", "", experiment.about]
+    if experiment.of:
+        lines += ["", f"Of the paper's [`{experiment.of}`](#{experiment.of})."]
     if experiment.after:
         lines += ["", f"Starts from the weights of [`{experiment.after}`](#{experiment.after}): train that first, then"]
-        lines += ["", f"    stawm train {experiment.name} --training.start_from runs/{experiment.after}-seed0"]
-    if experiment.deviations:
-        lines += ["", "Departures from the paper:", ""]
-        lines += [f"- {deviation}" for deviation in experiment.deviations]
+        lines += ["", f"    stawm train {experiment.name} --training.start-from runs/{experiment.after}-seed0"]
+    told = departures(experiment)
+    lines += ["", "Departures from the paper:", "", *(f"- {departure}" for departure in told)] if told else []
     return "\n".join([*lines, ""])
+
+
+def _where(experiment: Experiment) -> str:
+    return experiment.published.place if experiment.published else NOT_IN_IT
+
+
+def _number(experiment: Experiment) -> str:
+    return experiment.published.told() if experiment.published else "–"
+
+
+def _goal(experiment: Experiment) -> str:
+    return experiment.goal.told() if experiment.goal else "–"

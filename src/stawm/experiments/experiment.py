@@ -1,6 +1,5 @@
 """An experiment as data: small frozen records that compose, go to JSON and come back."""
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -8,6 +7,7 @@ import dacite
 
 from stawm.data.augment import Sampling
 from stawm.errors import CheckpointError
+from stawm.experiments.facts import Departure, Goal, Published
 from stawm.experiments.upgrade import upgraded
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.memory.protocol import MEMORIES, MemoryConfig
@@ -15,7 +15,7 @@ from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HEADS, HeadConfig
 from stawm.model.stawm import Where
-from stawm.ranges import ABOVE_0, AT_LEAST_0, AT_LEAST_1, BELOW_1, SHARE, Range
+from stawm.ranges import ABOVE_0, AT_LEAST_0, AT_LEAST_1, BELOW_1, SHARE, Range, leaves
 
 Record = TypeVar("Record")
 
@@ -24,6 +24,8 @@ Kind = Literal["stawm", "vae"]
 Schedule = Literal["constant", "decay", "one-cycle"]
 ALL = "all"
 """What `training.learns` is called when nothing is frozen."""
+SETTINGS = ("name", "seed", "model", "data", "training")
+"""What makes a run; all other fields of an experiment are words and facts about it, and make no other run."""
 
 
 @dataclass(frozen=True)
@@ -160,16 +162,17 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named experiment: where it stands in the paper, the number to reach, and all of its settings."""
+    """A named experiment: all of its settings, and what is known of it."""
 
     name: str
     about: str = ""
-    paper: str = ""
-    """Place in the paper."""
-    reach: str = ""
-    """The number to reach, in words."""
-    deviations: tuple[str, ...] = ()
-    """Departures from the paper, each with its reason."""
+    of: str = ""
+    """The paper's experiment of which this is a recipe or a small sibling, by name; none for the paper's own."""
+    published: Published | None = None
+    """What the paper reports; none if the experiment is not in it."""
+    goal: Goal | None = None
+    """A number of our own to reach."""
+    departures: tuple[Departure, ...] = ()
     after: str = ""
     """The preset to train first: `training.start_from` names its run."""
     seed: int = 0
@@ -177,14 +180,20 @@ class Experiment:
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
-    def to_dict(self) -> dict[str, Any]:
-        """This experiment as plain JSON values."""
-        return asdict(self)
+    def to_dict(self, *, words: bool = True) -> dict[str, Any]:
+        """This experiment as plain JSON values; without words, only what makes a run."""
+        values = asdict(self)
+        return values if words else {name: values[name] for name in SETTINGS}
+
+    def plain(self) -> "Experiment":
+        """The experiment without words."""
+        return Experiment(**{name: getattr(self, name) for name in SETTINGS})
 
     @property
-    def key(self) -> str:
-        """All of it as one text: experiments are equal if their keys are."""
-        return json.dumps(self.to_dict(), sort_keys=True)
+    def settings(self) -> dict[str, Any]:
+        """Every setting of model, data and training by its dotted name."""
+        parts = {"model": self.model, "data": self.data, "training": self.training}
+        return {name: value for name, value, _ in leaves(parts)}
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Experiment":

@@ -2,14 +2,21 @@
 
 from typing import Any
 
+WORDS = ("paper", "reach", "deviations")
+"""What was said of an experiment in sentences; it is made from facts now."""
+
 
 def upgraded(values: Any) -> Any:
     """The values of an experiment with `model.heads` and a named memory rule; any others are returned as they are.
 
     Before 0.2.0 a model had `classes` and `draw` (0 classes or latent numbers: none), the weights of the losses stood
-    in `objective`, label smoothing in `training`, and a head that learnt alone was called "head".
+    in `objective`, label smoothing in `training`, a head that learnt alone was called "head", and what the paper says
+    and where an experiment departs from it were sentences (`WORDS`).
     """
-    if not isinstance(values, dict) or "objective" not in values:
+    if not isinstance(values, dict) or "model" not in values:
+        return values
+    values = {name: value for name, value in values.items() if name not in WORDS}
+    if "objective" not in values:
         return values
     model, training, judged = dict(values["model"]), dict(values["training"]), dict(values["objective"])
     classes, draw = model.pop("classes", 10), dict(model.pop("draw", {}))

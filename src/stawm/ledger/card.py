@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from stawm.data.data_set import learnt_from
 from stawm.experiments.experiment import Experiment
+from stawm.experiments.facts import score_of
+from stawm.experiments.recipe import changes, departures, nearest, paper_experiment, told_changes
+from stawm.ledger.entries import Entry
+from stawm.ledger.rows import markdown
+from stawm.model.heads.head import known_scores
 
-SCORES = {"error": ("error", 100.0, "{:.2f} %"), "mse": ("mean squared error", 1.0, "{:.5f}")}
+NUMBERS = ("One run", "Two runs", "Three runs", "Four runs")
 
 
 @dataclass(frozen=True)
@@ -20,19 +24,47 @@ class Measured:
     scores: Mapping[str, float]
 
 
-def card(name: str, experiment: Experiment, epochs: int, measured: Sequence[Measured], note: str = "") -> str:
+@dataclass(frozen=True)
+class Facts:
+    """All that a card is made of."""
+
+    name: str
+    experiment: Experiment
+    epochs: int
+    """Epochs done."""
+    measured: Sequence[Measured]
+    runs: Sequence[Entry] = ()
+    """The entries of the runs that led to the weights, one after the other; none if they are not in the ledger."""
+    note: str = ""
+
+
+def card(facts: Facts) -> str:
     """The card in Markdown."""
+    experiment = facts.experiment
     about = [
-        f"# {name}",
+        f"# {facts.name}",
         "",
-        f"{experiment.about} {_seen(experiment)} Trained with stawm as its preset `{experiment.name}`: "
-        f"`stawm.load({name!r})` gives the model.",
-        *(["", note] if note else []),
+        f"{about_of(experiment)} {_seen(experiment)} `stawm.load({facts.name!r})` gives the model.",
+        *(["", facts.note] if facts.note else []),
     ]
     data = ["## Data and terms", "", f"Learnt from {_learnt_from(experiment)}", "", _terms(experiment)]
-    recipe = ["## Recipe", "", *_recipe(experiment, epochs)]
+    recipe = ["## Recipe", "", *_runs(facts), *_recipe(facts)]
+    departed = _listed("## Departures from the paper", departures(experiment))
+    base = nearest(experiment) or experiment
+    changed = _listed(f"## Changes of the preset `{base.name}`", told_changes(changes(experiment, base)))
     limits = ["## Limits", "", *(f"- {limit}" for limit in _limits(experiment))]
-    return "\n".join([*about, "", *data, "", "## Measured", "", *_table(measured), "", *recipe, "", *limits, ""])
+    measured = ["## Measured", "", *_table(facts.measured)]
+    return "\n".join([*about, "", *data, "", *measured, "", *recipe, "", *departed, *changed, *limits, ""])
+
+
+def about_of(experiment: Experiment) -> str:
+    """What the model does: in the words of the paper's experiment, where it is one, whatever the recipe was."""
+    base = nearest(experiment) or experiment
+    return paper_experiment(base).about if base.published else base.about
+
+
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, "", *(f"- {line}" for line in lines), ""] if lines else []
 
 
 def _seen(experiment: Experiment) -> str:
@@ -58,30 +90,55 @@ def _terms(experiment: Experiment) -> str:
 
 
 def _table(measured: Sequence[Measured]) -> list[str]:
-    shown = [score for score in SCORES if all(score in row.scores for row in measured)]
-    lines = [("weights", "pictures", *(SCORES[score][0] for score in shown)), ("---",) * (2 + len(shown))]
-    for row in measured:
-        numbers = [SCORES[score][2].format(SCORES[score][1] * row.scores[score]) for score in shown]
-        lines.append((row.what, f"{row.count:,} {row.split}", *numbers))
-    return [f"| {' | '.join(line)} |" for line in lines]
+    shared = [name for name in known_scores() if measured and all(name in row.scores for row in measured)]
+    cells = [
+        (row.what, f"{row.count:,} {row.split}", *(score_of(name).told(row.scores[name]) for name in shared))
+        for row in measured
+    ]
+    return markdown(("weights", "pictures", *(score_of(name).title for name in shared)), cells)
 
 
-def _recipe(experiment: Experiment, epochs: int) -> list[str]:
-    training, data = experiment.training, experiment.data
+def _runs(facts: Facts) -> list[str]:
+    """The preset, by its name only if the weights were trained with it, and the commands that train them again."""
+    base, count = nearest(facts.experiment), len(facts.runs)
+    if base is None:
+        return []
+    changed = changes(facts.experiment, base)
+    settings = f"the settings of the preset `{base.name}`{', with the changes below' if changed else ''}"
+    if not facts.runs:
+        return [f"One run with {settings}.", ""]
+    epochs = " + ".join(str(run.epochs) for run in facts.runs)
+    often = NUMBERS[count - 1] if count <= len(NUMBERS) else f"{count} runs"
+    last = "the last with " if count > 1 else "with "
+    then = ["The last run:", ""] if count > 1 else []
+    return [
+        f"{often} of {epochs} epochs, {last}{settings}:",
+        "",
+        "```sh",
+        *(run.command for run in facts.runs),
+        "```",
+        "",
+        *then,
+    ]
+
+
+def _recipe(facts: Facts) -> list[str]:
+    training, data = facts.experiment.training, facts.experiment.data
+    pixels = f"{data.shift} pixel{'s' * (data.shift > 1)}"
     varied = [f"rotated by up to {data.rotate:g}°"] if data.rotate else []
     varied += [f"warped by {data.warp:g} pixels"] if data.warp else []
-    varied += [f"shifted by up to {data.shift} pixels"] if data.shift else []
+    varied += [f"shifted by up to {pixels}"] if data.shift else []
     varied += ["mirrored"] if data.flip else []
     varied += [f"colours changed by up to {data.jitter:.0%}"] if data.jitter else []
-    of = "" if epochs == training.epochs else f" of {training.epochs}"
+    of = "" if facts.epochs == training.epochs else f" of {training.epochs}"
     lines = [
-        f"- {epochs}{of} epochs in batches of {training.batch_size}, {training.optimiser}, schedule "
-        f"{training.schedule} from {training.learning_rate:g}, seed {experiment.seed}",
+        f"- {facts.epochs}{of} epochs in batches of {training.batch_size}, {training.optimiser}, schedule "
+        f"{training.schedule} from {training.learning_rate:g}, seed {facts.experiment.seed}",
         f"- pictures {', '.join(varied) or 'as they are'}",
     ]
-    lines += [f"- weights averaged with decay {training.average:g}"] if training.average else []
+    lines += [f"- moving average of the weights with decay {training.average:g}"] if training.average else []
     lines += [f"- started from `{training.start_from}`"] if training.start_from else []
-    return [*lines, "- every setting is in `config.json`", *(f"- {departure}" for departure in experiment.deviations)]
+    return [*lines, "- every setting is in `config.json`"]
 
 
 def _limits(experiment: Experiment) -> list[str]:
@@ -93,9 +150,4 @@ def _limits(experiment: Experiment) -> list[str]:
         )
     if model.draws:
         limits.append("Its drawings are blurred sketches of what it remembers, not copies of the picture.")
-    return [*limits, "One run of one seed; made for research and teaching, not for decisions about people."]
-
-
-def scores_of(found: Mapping[str, Any]) -> dict[str, float]:
-    """The scores that a card tells, of what `evaluate` found."""
-    return {name: float(found["scores"][name]) for name in SCORES if name in found["scores"]}
+    return [*limits, "One seed; made for research and teaching, not for decisions about people."]

@@ -1,14 +1,15 @@
 """The ledger: what each recorded run was, what it took and what it reached, as one JSON file a run."""
 
 import json
-import shlex
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.experiment import Experiment, record_from_dict
-from stawm.experiments.presets import PRESETS, preset
+from stawm.experiments.experiment import ALL, Experiment, record_from_dict
+from stawm.experiments.presets import PRESETS
+from stawm.experiments.recipe import command, nearest, paper_experiment
 from stawm.files import write_text
 from stawm.measure.controls import Control
 from stawm.store.sessions import Machine
@@ -16,19 +17,10 @@ from stawm.store.sessions import Machine
 LEDGER = "results"
 """The folder of the ledger; results lie in it, trials in a folder of its own."""
 TRIALS = "trials"
-FAST = "-fast"
-"""Ends the name of a preset that is a paper's experiment with a recipe of our own."""
-WORDS: dict[str, Any] = {"about": "", "paper": "", "reach": "", "deviations": (), "after": ""}
+DERIVED = ("preset", "overrides", "seed", "paper_epochs", "epochs_before")
+"""Fields of entries of earlier versions; they follow from the experiment and from the other entries."""
 
 Kind = Literal["result", "trial"]
-
-
-@dataclass(frozen=True)
-class Change:
-    """A setting of a run that is not that of its preset."""
-
-    preset: Any
-    run: Any
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,8 @@ class Measurement:
     count: int
     scores: dict[str, float]
     error_after_glimpse: tuple[float, ...] = ()
+    terms: dict[str, float] = field(default_factory=dict)
+    """The terms of the loss, such as the cross entropy; earlier entries do not have them."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +50,10 @@ class Entry:
 
     name: str
     kind: Kind
-    preset: str
-    overrides: dict[str, Change]
-    """What differed from the preset when the run was recorded."""
-    seed: int
     commits: tuple[str, ...]
     """The code that trained it, one or several in turn; none where the run did not write it down."""
     epochs: int
     """Epochs done."""
-    paper_epochs: int | None
-    """Epochs in the paper; none for an experiment that is not in it."""
     seconds: float
     """Spent on training steps and on evaluation between them."""
     machine: Machine
@@ -76,57 +64,75 @@ class Entry:
     weights: str
     """SHA-256 of the weights in full precision."""
     experiment: Experiment
-    """All settings, without the words."""
+    """All settings, without words."""
     validation: Measurement | None = None
     """For a result with a validation split: what its last epoch found there."""
     controls: tuple[Control, ...] = ()
+    source: str = ""
+    """The entry of the run whose weights it started from; `training.start_from` is then that run, in `runs`."""
     started_from: str = ""
     """SHA-256 of the weights that the run started from, where it did."""
-    epochs_before: int = 0
-    """Epochs that those weights had had, where the whole model went on from them."""
     note: str = ""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self.experiment.seed
+
+    @property
+    def preset(self) -> str:
+        """The preset that the run is nearest to: that of its command."""
+        base = nearest(self.experiment)
+        return base.name if base else self.experiment.name
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the run."""
+        return command(self.experiment, run_of(self.name))
 
     def to_dict(self) -> dict[str, Any]:
         """This entry as plain JSON values."""
-        return json.loads(json.dumps(asdict(self)))
+        values = asdict(self) | {"experiment": self.experiment.to_dict(words=False)}
+        return json.loads(json.dumps(values))
 
 
-@dataclass(frozen=True)
-class Published:
-    """What the paper tells of an experiment: its epochs and, where it gives one, the score, its spread over trials."""
-
-    epochs: int
-    score: Literal["error", "mse"] | None = None
-    value: float = 0.0
-    spread: float | None = None
+def run_of(name: str) -> str:
+    """The run folder of the entry of that name, in the commands that repeat it."""
+    return f"runs/{name}"
 
 
-PAPER = {
-    "mnist-classify-8": Published(200, "error", 0.0041, 0.0003),
-    "mnist-classify-28": Published(200, "error", 0.0035, 0.0002),
-    "mnist-draw-4": Published(100),
-    "mnist-draw-6": Published(100),
-    "mnist-draw-8": Published(100),
-    "mnist-self-supervised": Published(100, "error", 0.0077),
-    "mnist-sketchpad": Published(20, "error", 0.010),
-    "cifar10-classify-mobilenet": Published(300, "error", 0.0695),
-    "cifar10-draw-16": Published(100, "mse", 0.0083, 0.0006),
-    "cifar10-vae": Published(100, "mse", 0.0113, 0.0001),
-    "cifar10-self-supervised": Published(50, "error", 0.5540, 0.0063),
-    "cifar10-vae-self-supervised": Published(50, "error", 0.6344, 0.0031),
-    "celeba-draw-32": Published(100),
-}
-PAPER |= {name: PAPER[name.removesuffix(FAST)] for name in PRESETS if name.endswith(FAST)}
-"""The paper's numbers by preset; those of the small siblings are not in it."""
+def chain(entry: Entry, ledger: Mapping[str, Entry]) -> tuple[Entry, ...]:
+    """The entries of the runs that led to this one, each started from the one before it; the last is this one."""
+    found = [entry]
+    while name := found[0].source:
+        if name not in ledger or name in [one.name for one in found]:
+            raise CheckpointError(f"{found[0].name} says that it started from {name}, which is no entry before it")
+        found.insert(0, ledger[name])
+    return tuple(found)
+
+
+def stretches(entries: tuple[Entry, ...]) -> tuple[int, ...]:
+    """The epochs of each run of a chain, as far back as the whole model learnt: a frozen one counts its own only."""
+    frozen = [place for place, one in enumerate(entries) if one.experiment.training.learns != ALL]
+    return tuple(one.epochs for one in entries[max(frozen, default=0) :])
+
+
+def by_name(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Entries by their names."""
+    return {entry.name: entry for entry in entries}
 
 
 def read_ledger(folder: Path) -> list[Entry]:
-    """All entries, results first, each in the order of the presets, then of seeds and names."""
+    """All entries, results first, each in the order of the paper's experiments; those that are not in it last."""
     paths = [*sorted(folder.glob("*.json")), *sorted((folder / TRIALS).glob("*.json"))]
-    known = list(PRESETS)
-    entries = [read_entry(path) for path in paths]
-    place = {entry.preset: known.index(entry.preset) if entry.preset in known else len(known) for entry in entries}
-    return sorted(entries, key=lambda entry: (entry.kind, place[entry.preset], entry.preset, entry.seed, entry.name))
+    places = {name: place for place, name in enumerate(PRESETS)}
+
+    def place(entry: Entry) -> tuple[Any, ...]:
+        base = nearest(entry.experiment) or entry.experiment
+        family = [places.get(name, len(places)) for name in (paper_experiment(base).name, base.name)]
+        return entry.kind, base.published is None, *family, base.name, entry.seed, entry.name
+
+    return sorted(map(read_entry, paths), key=place)
 
 
 def read_entry(path: Path) -> Entry:
@@ -138,7 +144,7 @@ def read_entry(path: Path) -> Entry:
     except (OSError, ValueError, TypeError) as failure:
         raise CheckpointError(f"{path} is not an entry of the ledger ({failure}); record its run again") from failure
     try:
-        entry = record_from_dict(Entry, values)
+        entry = record_from_dict(Entry, {name: value for name, value in values.items() if name not in DERIVED})
     except CheckpointError as failure:
         raise CheckpointError(f"{path}: {failure}; record its run again") from failure
     if path != path_of(path.parent.parent if path.parent.name == TRIALS else path.parent, entry):
@@ -149,16 +155,16 @@ def read_entry(path: Path) -> Entry:
 def write_entry(folder: Path, entry: Entry) -> Path:
     """The file of a new entry; one that is there already is never written over."""
     path = path_of(folder, entry)
-    check_free(folder, entry.name, entry.kind)
+    check_free(folder, entry.name)
     write_text(path, json.dumps(entry.to_dict(), indent=2, ensure_ascii=False) + "\n")
     return path
 
 
-def check_free(folder: Path, name: str, kind: Kind) -> None:
-    """Refuse a name that is taken: a test set is read once."""
-    path = _path(folder, name, kind)
-    if path.exists():
-        raise UsageError(f"{path} is recorded already; give --name, or delete it to record the run anew")
+def check_free(folder: Path, name: str) -> None:
+    """Refuse a name that is taken: a test set is read once, and a name means one run."""
+    for path in (_path(folder, name, "result"), _path(folder, name, "trial")):
+        if path.exists():
+            raise UsageError(f"{path} is recorded already; give --name, or delete it to record the run anew")
 
 
 def path_of(folder: Path, entry: Entry) -> Path:
@@ -166,40 +172,5 @@ def path_of(folder: Path, entry: Entry) -> Path:
     return _path(folder, entry.name, entry.kind)
 
 
-def changes(experiment: Experiment, name: str = "") -> dict[str, Change]:
-    """The settings of an experiment that are not those of its preset, or of the one named; words and seed apart."""
-    against = replace(preset(name or experiment.name), name=experiment.name)
-    before, after = (_flat(replace(which, seed=0, **WORDS).to_dict()) for which in (against, experiment))
-    return {name: Change(before[name], value) for name, value in after.items() if value != before[name]}
-
-
-def without_places(experiment: Experiment) -> Experiment:
-    """The experiment without the folders of one machine: a run that it started from is named as if it lay in runs."""
-    source = experiment.training.start_from
-    if not Path(source).is_absolute():
-        return experiment
-    named = f"runs/{Path(source).name}"
-    told = tuple(words.replace(source, named) for words in experiment.deviations)
-    return replace(experiment, deviations=told, training=replace(experiment.training, start_from=named))
-
-
-def command(experiment: Experiment) -> str:
-    """The command that trains this experiment, with presets as they are now (its own, or the fast sibling)."""
-    siblings = [name for name in (experiment.name + FAST,) if name in PRESETS]
-    near = min([experiment.name, *siblings], key=lambda name: len(changes(experiment, name)))
-    parts = ["stawm", "train", near, "--seed", str(experiment.seed)]
-    for name, change in changes(experiment, near).items():
-        value = change.run
-        parts += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, list | tuple) else [value])]
-    return shlex.join(parts)
-
-
 def _path(folder: Path, name: str, kind: Kind) -> Path:
     return (folder if kind == "result" else folder / TRIALS) / f"{name}.json"
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat

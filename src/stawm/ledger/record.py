@@ -1,5 +1,6 @@
 """A run as an entry of the ledger: what it was, what it took, and what it reached."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import torch
 
 from stawm.data import load_data
-from stawm.data.image_set import Splits
+from stawm.data.image_set import ImageSet, Splits
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import Model
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
-from stawm.ledger.entries import PAPER, WORDS, Entry, Kind, Machine, Measurement, Pictures, changes, without_places
-from stawm.measure.controls import controls
+from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
+from stawm.measure.controls import Control, controls
 from stawm.measure.evaluate import evaluate
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.sessions import read_sessions, this_machine
@@ -32,61 +34,77 @@ class Told:
     """The code that trained a run which did not write it down itself."""
     threads: int | None = None
     """Likewise its threads."""
+    source: str = ""
+    """The entry of the run that it started from, where the weights of that are gone."""
 
 
 def entry_of(
-    run: Path, told: Told, *, data_dir: Path | None = None, device: str = "cpu", with_controls: bool = False
+    run: Path,
+    told: Told,
+    ledger: Sequence[Entry] = (),
+    *,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    with_controls: bool = False,
 ) -> Entry:
     """The entry of a run: a result is measured here, on the full test set; a trial keeps what its last epoch found.
 
-    `with_controls` also measures a classifier with memories exchanged and with one query for all.
+    A run that started from another finds the entry of that in `ledger`, by the weights. `with_controls` also measures
+    a classifier with memories exchanged and with one query for all.
     """
     experiment, records = experiment_of(run), read_metrics(run)
     if not records:
         raise CheckpointError(f"there is no finished epoch in {run}; train it further (--resume)")
     preset(experiment.name)
+    source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
     held_out = _held_out(records[-1]["held_out"])
-    if told.kind == "trial" and (held_out is None or with_controls):
-        raise UsageError(
-            f"a trial may not touch the test set, and {run} was measured on it; train with --data.hold-out 5000"
-            if held_out is None
-            else "controls are measured on the test set, which a trial may not touch; record a result"
-        )
-    image = experiment.model.image
-    data = load_data(experiment.data.name, data_dir=data_dir, image=(image.channels, image.height, image.width))
+    if told.kind == "trial":
+        _check_trial(run, held_out, with_controls)
+    data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     _check_data(run, data)
     trained = load_trained(run)
     measured, found = held_out, ()
     if told.kind == "result":
-        model = trained.model.to(device)
-        measured = _measurement("test", evaluate(model, data.test, config=experiment.model))
-        found = controls(model, data.test) if with_controls else ()
-    assert measured is not None
-    published, shown = PAPER.get(experiment.name), without_places(experiment)
+        measured, found = _tested(trained.model.to(device), data.test, experiment, with_controls)
+    assert measured is not None, "checked before"
     commits, machine = _ran(run, told)
     return Entry(
         name=told.name,
         kind=told.kind,
-        preset=experiment.name,
-        overrides=changes(shown),
-        seed=experiment.seed,
         commits=commits,
         epochs=int(trained.metrics["epoch"]),
-        paper_epochs=published.epochs if published else None,
         seconds=round(sum(_seconds(record["timing"]) for record in records), 1),
         machine=machine,
         data=Pictures(experiment.data.name, data.train.checksum, data.test.checksum),
         chosen_by=chosen_by,
         measured=measured,
         weights=fingerprint(trained.model.cpu()),
-        experiment=replace(shown, **WORDS),
+        experiment=_started_at(experiment, run_of(source)) if source else experiment.plain(),
         validation=held_out if told.kind == "result" else None,
         controls=found,
-        started_from=_started_from(experiment),
-        epochs_before=_epochs_before(experiment),
+        source=source,
+        started_from=started_from,
         note=told.note,
     )
+
+
+def _tested(
+    model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
+) -> tuple[Measurement, tuple[Control, ...]]:
+    """What the model makes of the test set."""
+    measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
+    return measured, controls(model, pictures) if with_controls else ()
+
+
+def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -> None:
+    """Refuse a trial that would touch the test set, or has."""
+    if held_out is None:
+        raise UsageError(
+            f"a trial may not touch the test set, and {run} was measured on it; train with --data.hold-out 5000"
+        )
+    if with_controls:
+        raise UsageError("controls are measured on the test set, which a trial may not touch; record a result")
 
 
 def _chosen_by(experiment: Experiment, kind: Kind) -> str:
@@ -108,28 +126,40 @@ def _held_out(found: dict[str, Any]) -> Measurement | None:
 
 def _measurement(split: Any, found: dict[str, Any]) -> Measurement:
     scores = {name: float(score) for name, score in found["scores"].items()}
-    return Measurement(split, int(found["count"]), scores, tuple(found["error_after_glimpse"]))
+    terms = {name: float(term) for name, term in found.get("terms", {}).items()}
+    return Measurement(split, int(found["count"]), scores, tuple(found["error_after_glimpse"]), terms)
 
 
-def _started_from(experiment: Experiment) -> str:
-    """The fingerprint of the weights that the run started from; none if it started anew, or if they are gone."""
+def _started(run: Path, experiment: Experiment, told: Told, ledger: Sequence[Entry]) -> tuple[str, str]:
+    """The entry of the run that this one started from, and the fingerprint of those weights; both may be unknown.
+
+    Weights that are found by their own name need no entry: the command that names them works as it is.
+    """
+    start = experiment.training.start_from
+    if not start:
+        return "", ""
+    weights = _fingerprint(start)
+    found = [entry.name for entry in ledger if told.source in ("", entry.name) and weights in ("", entry.weights)]
+    if found and (weights or told.source):
+        return found[0], weights
+    if weights and not told.source and not Path(start).exists():
+        return "", weights
+    raise UsageError(
+        f"{run} started from {start}, and the ledger has no entry {told.source or 'with those weights'}; record that "
+        "run first, or give --source and the name of its entry"
+    )
+
+
+def _fingerprint(start: str) -> str:
+    """The fingerprint of the weights that a run started from; none if they are gone."""
     try:
-        source = experiment.training.start_from
-        return fingerprint(load_trained(source).model) if source else ""
+        return fingerprint(load_trained(start).model)
     except CheckpointError:
         return ""
 
 
-def _epochs_before(experiment: Experiment) -> int:
-    """The epochs of the runs that a whole model went on from, one after the other, as far as they are still there."""
-    source = experiment.training.start_from
-    if not source or experiment.training.learns != "all":
-        return 0
-    try:
-        trained = load_trained(source)
-    except CheckpointError:
-        return 0
-    return int(trained.metrics["epoch"]) + _epochs_before(trained.experiment)
+def _started_at(experiment: Experiment, place: str) -> Experiment:
+    return replace(experiment.plain(), training=replace(experiment.training, start_from=place))
 
 
 def _check_data(run: Path, data: Splits) -> None:

@@ -12,9 +12,10 @@ from stawm.data.image_set import ImageSet, hold_out
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
+from stawm.experiments.facts import score_of
 from stawm.files import write_text
-from stawm.ledger.card import Measured, card, scores_of
-from stawm.ledger.entries import read_ledger, without_places
+from stawm.ledger.card import Facts, Measured, about_of, card
+from stawm.ledger.entries import Entry, by_name, chain, read_ledger, run_of
 from stawm.measure.evaluate import evaluate
 from stawm.store.weights import (
     CONFIG,
@@ -25,14 +26,14 @@ from stawm.store.weights import (
     fingerprint,
     halved,
     load_trained,
+    read_config,
     read_manifest,
     sha256_of,
 )
 
 CARD = "CARD.md"
 MOST_BYTES = 15_000_000
-ROUNDING = {"error": 2e-4, "mse": 1e-5}
-"""How far a score may move by halving: two pictures in 10,000 change sides; the drawing's fifth digit."""
+TRAINED, SHIPPED = "as trained (float32)", "as shipped (float16)"
 
 
 @dataclass(frozen=True)
@@ -58,42 +59,77 @@ def ship(
     """Export the weights of `run` into `home` under `name`, with a card, and enter them in the manifest of `home`.
 
     Matrices are written as float16, unless `full`; both forms are measured on the run's held-out pictures, and if a
-    score moves by more than `ROUNDING`, nothing is written. `replace` lets them take the place of others of that name.
-    What `ledger` holds of the same weights on the test set goes onto the card; the test set itself is not touched.
+    score moves by more than it may (`Score.halved`), nothing is written. `replace` lets them take the place of others
+    of that name. What `ledger` holds of the same weights on the test set goes onto the card; the test set itself is
+    not touched.
     """
     _check_name(name, home, replace)
     trained = load_trained(run)
-    trained = dataclasses.replace(trained, experiment=without_places(trained.experiment))
+    trained = dataclasses.replace(trained, experiment=_without_places(trained.experiment))
     state = trained.model.state_dict() if full else halved(trained.model)
     _check_size(name, sum(tensor.nbytes for tensor in state.values()))
     split, pictures = _held_out(trained.experiment, data_dir)
-    found = evaluate(trained.model, pictures, config=trained.experiment.model)
-    measured = [Measured("as trained (float32)", split, len(pictures), scores_of(found))]
+    before = found = evaluate(trained.model, pictures, config=trained.experiment.model)
     if not full:
         small = copy.deepcopy(trained.model)
         small.load_state_dict(state)
         found = evaluate(small, pictures)
-        measured.append(Measured("as shipped (float16)", split, len(pictures), scores_of(found)))
-        _check_rounding(name, measured[0], measured[1])
-    measured += _recorded(fingerprint(trained.model), ledger) if ledger and split != "test" else []
+        _check_rounding(name, split, before, found)
     epochs = int(trained.metrics.get("epoch", trained.experiment.training.epochs))
     kept = {"epoch": epochs, "split": split} | {key: value for key, value in found.items() if key != "health"}
-    folder = _write(trained, name, home, kept, full, card(name, trained.experiment, epochs, measured, note))
-    return Shipped(folder, (folder / MODEL).stat().st_size, tuple(measured))
+    origin = {"sha256": fingerprint(trained.model), "scores": before["scores"]}
+    folder = _write(trained, name, home, kept, origin, note, full)
+    facts = facts_of(home, name, ledger)
+    write_text(folder / CARD, card(facts))
+    return Shipped(folder, (folder / MODEL).stat().st_size, tuple(facts.measured))
 
 
-def _write(trained: Trained, name: str, home: Path, metrics: dict[str, Any], full: bool, told: str) -> Path:
-    """The folder with its three files; the manifest is written last, so that a broken attempt is noticed."""
+def write_card(home: Path, name: str, ledger: Path | None = None) -> Path:
+    """Write the card of shipped weights anew, from what lies beside them, the manifest and the ledger."""
+    write_text(home / name / CARD, card(facts_of(home, name, ledger)))
+    return home / name / CARD
+
+
+def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
+    """What is known of the weights of that name in `home`."""
+    known, manifest = read_config(home / name), read_manifest(home)
+    if name not in manifest:
+        raise UsageError(f"{home} has no weights named {name}; it has {', '.join(manifest) or 'none'}")
+    origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
+    measured = [Measured(TRAINED, split, count, origin["scores"])]
+    if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
+        measured.append(Measured(SHIPPED, split, count, known.metrics["scores"]))
+    entries = by_name(read_ledger(ledger)) if ledger else {}
+    same = [entry for entry in entries.values() if entry.weights == origin["sha256"]]
+    tested = [entry.measured for entry in same if entry.kind == "result" and split != "test"]
+    measured += [Measured(TRAINED, found.split, found.count, found.scores) for found in tested]
+    runs: tuple[Entry, ...] = chain(same[0], entries) if same else ()
+    return Facts(name, known.experiment, int(known.metrics["epoch"]), measured, runs, manifest[name].get("note", ""))
+
+
+def _write(
+    trained: Trained, name: str, home: Path, metrics: dict[str, Any], origin: dict[str, Any], note: str, full: bool
+) -> Path:
+    """The folder with weights and settings; the manifest is written last, so that a broken attempt is noticed."""
     folder = export(trained.model, trained.experiment, home / name, metrics, classes=trained.classes, half=not full)
-    write_text(folder / CARD, told)
     files = {
         path.name: {"sha256": sha256_of(path), "size": path.stat().st_size}
         for path in (folder / MODEL, folder / CONFIG)
     }
-    entry = {"about": trained.experiment.about, "files": files, "trained": {"sha256": fingerprint(trained.model)}}
+    entry = {"about": about_of(trained.experiment), "files": files, "trained": origin, "note": note}
     manifest = dict(sorted((read_manifest(home) | {name: entry}).items()))
-    write_text(home / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    write_text(home / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return folder
+
+
+def _without_places(experiment: Experiment) -> Experiment:
+    """The experiment without the folders of one machine: a run that it started from is named as if it lay in runs."""
+    source = experiment.training.start_from
+    if not Path(source).is_absolute():
+        return experiment
+    return dataclasses.replace(
+        experiment, training=dataclasses.replace(experiment.training, start_from=run_of(Path(source).name))
+    )
 
 
 def _check_name(name: str, home: Path, replace: bool) -> None:
@@ -119,19 +155,11 @@ def _held_out(experiment: Experiment, data_dir: Path | None) -> tuple[str, Image
     return split, held_out
 
 
-def _recorded(weights: str, ledger: Path) -> list[Measured]:
-    """What the ledger's results say of these weights."""
-    found = [entry for entry in read_ledger(ledger) if entry.kind == "result" and entry.weights == weights]
-    return [
-        Measured("as trained (float32)", entry.measured.split, entry.measured.count, entry.measured.scores)
-        for entry in found
-    ]
-
-
-def _check_rounding(name: str, before: Measured, after: Measured) -> None:
-    for score, most in ROUNDING.items():
-        if score in before.scores and not abs(before.scores[score] - after.scores[score]) <= most + 1e-12:
+def _check_rounding(name: str, split: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+    for score, value in before["scores"].items():
+        small = after["scores"][score]
+        if not abs(value - small) <= score_of(score).halved + 1e-12:
             raise CheckpointError(
-                f"as float16 the weights of {name} have {score} {after.scores[score]:.5f}, not "
-                f"{before.scores[score]:.5f}, on {after.count:,} {after.split} pictures; ship them with --full"
+                f"as float16 the weights of {name} have {score} {small:.5f}, not {value:.5f}, on "
+                f"{after['count']:,} {split} pictures; ship them with --full"
             )

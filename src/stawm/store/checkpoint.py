@@ -1,7 +1,7 @@
 """A run at one step, as one safetensors file: tensors, and the rest as JSON in its header. No pickles."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +117,7 @@ def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
 
     Words about the experiment may differ; nothing else may, not even the number of epochs, on which schedules depend.
     """
-    words = {"about": "", "paper": "", "reach": "", "deviations": ()}
-    difference = first_difference(replace(wanted, **words).to_dict(), replace(stored, **words).to_dict())
+    difference = first_difference(wanted.to_dict(words=False), stored.to_dict(words=False))
     if difference:
         name, asked, begun = difference
         raise CheckpointError(

@@ -22,7 +22,9 @@ from stawm.experiments.experiment import Experiment
 from stawm.files import whole_file, write_text
 from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
 
-FORMAT = 1
+FORMAT = 2
+READ = (1, 2)
+"""Formats that are read: in the first, what the paper says of an experiment was sentences."""
 WEIGHTS = "weights"
 MODEL = "model.safetensors"
 CONFIG = "config.json"
@@ -32,14 +34,23 @@ CURE = "export or download the weights again"
 
 
 @dataclass(frozen=True)
+class Config:
+    """What weights come with: the experiment, and what was measured when they were exported."""
+
+    experiment: Experiment
+    metrics: dict[str, Any]
+    classes: tuple[str, ...] = ()
+    """The names of the classes; none where the model does not classify."""
+
+
+@dataclass(frozen=True)
 class Trained:
-    """A trained model in evaluation mode, the experiment it comes from, and what was measured when it was exported."""
+    """A trained model in evaluation mode, with what its weights come with."""
 
     model: Model
     experiment: Experiment
     metrics: dict[str, Any]
     classes: tuple[str, ...] = ()
-    """The names of the classes; none where the model does not classify."""
 
 
 _ORIGINS: "WeakKeyDictionary[Model, tuple[Experiment, dict[str, Any], tuple[str, ...]]]" = WeakKeyDictionary()
@@ -185,6 +196,14 @@ def _check_files(folder: Path) -> None:
 
 def _from_folder(folder: Path) -> Trained:
     _check_files(folder)
+    known = read_config(folder)
+    tensors, _ = read_tensors(folder / MODEL, CURE)
+    model = _filled(known.experiment, tensors, folder / MODEL, CURE)
+    return Trained(model, known.experiment, known.metrics, known.classes)
+
+
+def read_config(folder: Path) -> Config:
+    """What `config.json` in a folder of weights says."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         found = config["format"]
@@ -192,12 +211,12 @@ def _from_folder(folder: Path) -> Trained:
         classes = tuple(map(str, config["classes"])) if "classes" in config else class_names(experiment)
     except (OSError, ValueError, KeyError, TypeError) as failure:
         raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {CURE}") from failure
-    if found != FORMAT:
+    if found not in READ:
+        known = " and ".join(map(str, READ))
         raise CheckpointError(
-            f"{folder / CONFIG} has format {found}, this stawm reads {FORMAT}; use the stawm that wrote it"
+            f"{folder / CONFIG} has format {found}, this stawm reads {known}; use the stawm that wrote it"
         )
-    tensors, _ = read_tensors(folder / MODEL, CURE)
-    return Trained(_filled(experiment, tensors, folder / MODEL, CURE), experiment, metrics, classes)
+    return Config(experiment, metrics, classes)
 
 
 def _from_checkpoint(run: Path) -> Trained:

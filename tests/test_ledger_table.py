@@ -1,3 +1,5 @@
+"""Runs as a table: seeds in one row, the paper's number or our goal beside ours, what was set otherwise."""
+
 import json
 from dataclasses import replace
 
@@ -5,12 +7,17 @@ import pytest
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment, TrainingConfig
+from stawm.experiments.facts import Goal, Published
+from stawm.experiments.presets import preset
+from stawm.experiments.recipe import Change
 from stawm.ledger.table import Run, rows_of, table
 
 CLASSIFY = Experiment(
-    name="classify", paper="Table 1 (a); appendix", reach="0.41 % ± 0.03 test error", training=TrainingConfig(epochs=2)
+    name="classify",
+    published=Published("Table 1 (a)", "Classification", "error", 0.0041, 0.0003),
+    training=TrainingConfig(epochs=2),
 )
-DRAW = Experiment(name="draw", reach="0.0083 mean squared error", training=TrainingConfig(epochs=2))
+DRAW = Experiment(name="draw", goal=Goal("mse", 0.0083), training=TrainingConfig(epochs=2))
 
 
 def ran(experiment: Experiment, seed: int, *scores: dict[str, float], split: str = "test") -> Run:
@@ -26,7 +33,7 @@ def test_seeds_are_one_row_with_mean_and_standard_deviation_of_the_last_epoch():
     assert row.scores["error"].deviation == pytest.approx(0.01), "of a sample: n - 1"
     assert (row.seeds, row.split, row.epochs, row.finished) == ((0, 1, 2), "test", 2, True)
     told = table([row])
-    assert "0.41 % ± 0.03 test error  2.00 % ± 1.00 error  test   3 (seeds 0, 1, 2)  2 of 2" in told
+    assert "error 0.41 % ± 0.03  error 2.00 % ± 1.00  test   3 (seeds 0, 1, 2)  2 of 2" in told
     assert "standard deviation" in told
 
 
@@ -34,13 +41,13 @@ def test_one_run_has_no_deviation():
     (row,) = rows_of([ran(DRAW, 0, {"mse": 0.1}, {"mse": 0.01234})])
     assert row.scores["mse"].deviation is None
     told = table([row])
-    assert "0.0083 mean squared error  0.0123 mse" in told
+    assert "mse 0.0083  mse 0.0123" in told
     assert "±" not in told
 
 
 def test_a_sketchpad_has_both_scores():
     (row,) = rows_of([ran(CLASSIFY, 0, {}, {"mse": 0.02, "error": 0.05})])
-    assert "5.00 % error, 0.0200 mse" in table([row])
+    assert "error 5.00 %, mse 0.0200" in table([row])
 
 
 def test_unfinished_runs_are_marked_and_never_mixed_into_a_mean():
@@ -51,39 +58,38 @@ def test_unfinished_runs_are_marked_and_never_mixed_into_a_mean():
     assert rows[0].scores["error"].mean == pytest.approx(0.01)
     lines = table(rows).splitlines()[2:]
     assert lines[1].endswith("1 of 2, unfinished")
-    assert "50.00 % error" in lines[1]
+    assert "error 50.00 %" in lines[1]
     assert "nothing yet" in lines[2]
     assert lines[2].endswith("0 of 2, unfinished")
 
 
 def test_runs_with_other_settings_are_other_rows_and_say_what_was_changed():
-    change = "training.epochs = 1, not 2: set on the command line"
-    short = replace(CLASSIFY, training=TrainingConfig(epochs=1), deviations=("as ever", change))
-    rows = rows_of([ran(CLASSIFY, 0, {"error": 0.3}, {"error": 0.1}), ran(short, 1, {"error": 0.2})])
-    assert [(row.epochs_asked, row.changes) for row in rows] == [(2, ()), (1, ("training.epochs = 1, not 2",))]
+    base = preset("mnist-5k-classify")
+    short = replace(base, training=replace(base.training, epochs=1))
+    done = [{"error": 0.1}] * base.training.epochs
+    rows = rows_of([ran(base, 0, *done), ran(short, 1, {"error": 0.2})])
+    assert [(row.epochs_asked, row.changes) for row in rows] == [(40, {}), (1, {"training.epochs": Change(1, 40)})]
     told = table(rows)
-    assert "classify [1]" in told
-    assert "[1] training.epochs = 1, not 2" in told
-    assert "as ever" not in told
+    assert "mnist-5k-classify [1]" in told
+    assert "[1] training.epochs 1 (preset: 40)" in told
 
 
 def test_rows_stand_in_the_order_of_the_presets():
-    runs = [ran(replace(DRAW, name=name), 0, {"mse": 0.1}, {"mse": 0.1}) for name in ("mine", "second", "first")]
-    assert [row.experiment for row in rows_of(runs, ["first", "second"])] == ["first", "second", "mine"]
+    names = ("mine", "mnist-5k-draw", "mnist-draw-6")
+    rows = rows_of([ran(replace(DRAW, name=name), 0, {"mse": 0.1}, {"mse": 0.1}) for name in names])
+    assert [row.experiment for row in rows] == ["mnist-draw-6", "mnist-5k-draw", "mine"]
 
 
 def test_markdown_and_json_say_the_same():
     rows = rows_of([ran(CLASSIFY, seed, {}, {"error": error}) for seed, error in ((0, 0.01), (1, 0.03))])
     lines = table(rows, "markdown").splitlines()
-    assert lines[0] == "| experiment | paper | to reach | ours | split | runs | epochs |"
+    assert lines[0] == "| experiment | in the paper | to reach | ours | split | runs | epochs |"
     assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
-    assert (
-        "| Table 1 (a) | 0.41 % ± 0.03 test error | 2.00 % ± 1.41 error | test | 2 (seeds 0, 1) | 2 of 2 |" in lines[2]
-    )
+    assert "| Table 1 (a) | error 0.41 % ± 0.03 | error 2.00 % ± 1.41 | test | 2 (seeds 0, 1) | 2 of 2 |" in lines[2]
     (found,) = json.loads(table(rows, "json"))
     assert found["scores"]["error"]["mean"] == pytest.approx(0.02)
-    assert found["reach"] == "0.41 % ± 0.03 test error"
-    assert found["paper"] == "Table 1 (a); appendix"
+    assert found["published"]["value"] == 0.0041
+    assert found["published"]["where"] == "Table 1 (a)"
     assert found["runs"] == ["runs/classify-0", "runs/classify-1"]
 
 

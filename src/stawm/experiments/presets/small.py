@@ -7,7 +7,8 @@ from stawm.experiments.experiment import (
     DataConfig,
     TrainingConfig,
 )
-from stawm.experiments.mnist import (
+from stawm.experiments.facts import Departure, Goal
+from stawm.experiments.presets.mnist import (
     MNIST_CLASSIFY_8,
     MNIST_DRAW_6,
     MNIST_SELF_SUPERVISED,
@@ -17,16 +18,31 @@ from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 
+CYCLE = Departure(
+    ("training.epochs", "training.schedule", "training.warmup", "training.average"),
+    "few steps, with warm-up, a cosine to zero and a moving average of the weights",
+)
+SMALLER = (
+    "data.name",
+    "training.batch_size",
+    "model.memory.size",
+    "model.context.filters",
+    "model.glimpse.filters",
+)
+MINUTES = "4,000 training digits and a small model: minutes, not hours"
+
 MNIST_5K_CLASSIFY = replace(
     MNIST_CLASSIFY_8,
     name="mnist-5k-classify",
-    about="A small sibling for laptops and the demo, on the 5,000 digits that come with the package.",
-    paper="after Table 1 (a); not in the paper",
-    reach="3 % error on the embedded 1,000 within ten minutes on two cores",
-    deviations=(
-        *MNIST_CLASSIFY_8.deviations,
-        "40 epochs: warm-up, a cosine to zero and a running average of the weights; digits shifted by up to 2 pixels",
-        "4,000 training digits, a memory of 128 and half the filters: minutes, not hours",
+    about="A small sibling of mnist-classify-8 for laptops, on the 5,000 digits that come with the package.",
+    of=MNIST_CLASSIFY_8.name,
+    published=None,
+    goal=Goal("error", 0.03, minutes=10),
+    departures=(
+        *MNIST_CLASSIFY_8.departures,
+        Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
+        Departure((*SMALLER, "model.glimpses"), MINUTES),
+        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
     ),
     model=replace(
         MNIST_CLASSIFY_8.model,
@@ -46,7 +62,9 @@ MNIST_5K_DRAW = replace(
     MNIST_DRAW_6,
     name="mnist-5k-draw",
     about="A small sibling of mnist-draw-6 for laptops, on the digits that come with the package.",
-    paper="after Figure 8 (b); not in the paper",
+    of=MNIST_DRAW_6.name,
+    published=None,
+    departures=(*MNIST_DRAW_6.departures, CYCLE, Departure((*SMALLER, "model.glimpses", "model.dropout"), MINUTES)),
     model=replace(
         MNIST_5K_CLASSIFY.model,
         heads={"draw": DrawConfig(latent=4)},
@@ -63,12 +81,14 @@ MNIST_5K_SELF_SUPERVISED = replace(
     MNIST_SELF_SUPERVISED,
     name="mnist-5k-self-supervised",
     about="A small sibling of mnist-self-supervised for laptops, on the digits that come with the package.",
-    paper="after Table 1 (b); not in the paper",
-    reach="6 % error on the embedded 1,000 within a minute",
+    of=MNIST_SELF_SUPERVISED.name,
+    published=None,
+    goal=Goal("error", 0.06, minutes=1),
     after=MNIST_5K_DRAW.name,
-    deviations=(
-        *MNIST_SELF_SUPERVISED.deviations,
-        "the digits, the sizes and the recipe of mnist-5k-draw, for 60 epochs: minutes, not hours",
+    departures=(
+        *MNIST_SELF_SUPERVISED.departures,
+        CYCLE,
+        Departure((*SMALLER, "model.glimpses", "model.dropout"), "the digits and the sizes of mnist-5k-draw"),
     ),
     model=replace(
         MNIST_5K_DRAW.model,
@@ -83,8 +103,15 @@ MNIST_5K_SKETCHPAD = replace(
     MNIST_SKETCHPAD,
     name="mnist-5k-sketchpad",
     about="A small sibling of mnist-sketchpad for laptops, on the digits that come with the package.",
-    paper="after Section 4.4; not in the paper",
-    reach="5 % error on the embedded 1,000 and drawings that people recognise, in ten minutes on two cores",
+    of=MNIST_SKETCHPAD.name,
+    published=None,
+    goal=Goal("error", 0.05, minutes=10),
+    departures=(
+        *MNIST_SKETCHPAD.departures,
+        CYCLE,
+        Departure(SMALLER, MINUTES),
+        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
+    ),
     model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads),
     data=MNIST_5K_CLASSIFY.data,
     training=replace(MNIST_5K_CLASSIFY.training, epochs=40),

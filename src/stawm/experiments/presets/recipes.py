@@ -1,0 +1,156 @@
+"""Recipes of our own for the paper's models, found in the trials of docs/trials.md: a few epochs on two cores."""
+
+from dataclasses import replace
+
+from stawm.experiments.experiment import TrainingConfig
+from stawm.experiments.facts import Departure, Goal
+from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SKETCHPAD
+from stawm.experiments.presets.natural import CIFAR10_DRAW_16, CIFAR10_VAE
+
+MNIST_RECIPE = TrainingConfig(
+    epochs=12,
+    learning_rate=6e-4,
+    pose_share=0.1,
+    schedule="one-cycle",
+    warmup=0.1,
+    clip_norm=1.0,
+    average=0.998,
+)
+CYCLE = Departure(
+    ("training.epochs", "training.learning_rate", "training.schedule", "training.warmup", "training.average"),
+    "a short run, with warm-up, a cosine to zero and a moving average of the weights",
+)
+CLIPPED_SHORT = Departure(("training.clip_norm",), "part of the short recipe; not tried apart")
+LOOKS_SLOWLY = "where to look is learnt slowly"
+LOOKS_STEADILY = Departure(
+    ("training.pose_share", "model.glimpse_scale"),
+    f"{LOOKS_SLOWLY}, from smaller glimpses, so that they stay on the image",
+)
+MORE_STEPS = Departure(
+    ("training.batch_size", "training.checkpoint_every"), "smaller batches make more steps of a few epochs"
+)
+HELD_OUT = Departure(("data.hold_out",), "the last training pictures are kept for validation")
+
+MNIST_CLASSIFY_8_FAST = replace(
+    MNIST_CLASSIFY_8,
+    name="mnist-classify-8-fast",
+    about="The paper's 8×8 classifier, with a short recipe of our own.",
+    of=MNIST_CLASSIFY_8.name,
+    goal=Goal("error", 0.005, epochs=12),
+    departures=(
+        *MNIST_CLASSIFY_8.departures,
+        Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
+        CLIPPED_SHORT,
+        Departure(
+            LOOKS_STEADILY.fields,
+            f"{LOOKS_SLOWLY}, from smaller glimpses: at the full rate the first ones left the image, and the error "
+            "after three epochs was half as high again",
+        ),
+        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        HELD_OUT,
+    ),
+    model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
+    data=replace(MNIST_CLASSIFY_8.data, shift=1, hold_out=5000),
+    training=MNIST_RECIPE,
+)
+
+MNIST_DRAW_6_FAST = replace(
+    MNIST_DRAW_6,
+    name="mnist-draw-6-fast",
+    about="mnist-draw-6, with a short recipe of our own.",
+    of=MNIST_DRAW_6.name,
+    goal=Goal("mse", 0.011, epochs=6),
+    departures=(
+        *MNIST_DRAW_6.departures,
+        CYCLE,
+        CLIPPED_SHORT,
+        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        LOOKS_STEADILY,
+        Departure(("model.memory.theta",), "with less of each code itself, twelve writes saturated the memory"),
+        HELD_OUT,
+    ),
+    model=replace(
+        MNIST_DRAW_6.model,
+        dropout=0.2,
+        glimpse_scale=0.75,
+        memory=replace(MNIST_DRAW_6.model.memory, theta=4.0),
+    ),
+    data=replace(MNIST_DRAW_6.data, hold_out=5000),
+    training=replace(MNIST_RECIPE, epochs=6),
+)
+
+MNIST_SKETCHPAD_FAST = replace(
+    MNIST_SKETCHPAD,
+    name="mnist-sketchpad-fast",
+    about="mnist-sketchpad, with the recipe of mnist-classify-8-fast.",
+    of=MNIST_SKETCHPAD.name,
+    goal=Goal("error", 0.006, epochs=10),
+    departures=(
+        *MNIST_SKETCHPAD.departures,
+        CYCLE,
+        CLIPPED_SHORT,
+        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        LOOKS_STEADILY,
+        HELD_OUT,
+    ),
+    model=replace(MNIST_SKETCHPAD.model, dropout=0.3, glimpse_scale=0.75),
+    data=replace(MNIST_SKETCHPAD.data, shift=1, hold_out=5000),
+    training=replace(MNIST_RECIPE, epochs=10),
+)
+
+CIFAR10_DRAW_16_FAST = replace(
+    CIFAR10_DRAW_16,
+    name="cifar10-draw-16-fast",
+    about="cifar10-draw-16, with a short recipe of our own.",
+    of=CIFAR10_DRAW_16.name,
+    goal=Goal("mse", 0.013, epochs=4),
+    departures=(
+        *CIFAR10_DRAW_16.departures,
+        CYCLE,
+        MORE_STEPS,
+        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        Departure(
+            ("training.pose_share", "training.paste_share"),
+            f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",
+        ),
+        Departure(
+            ("model.memory.delta", "model.memory.eta", "model.memory.theta"),
+            "at a decay of 0.2 the first code was never forgotten, and eight sketches repeated one",
+        ),
+        HELD_OUT,
+    ),
+    model=replace(
+        CIFAR10_DRAW_16.model,
+        dropout=0.0,
+        memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0),
+    ),
+    data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
+    training=replace(
+        CIFAR10_DRAW_16.training,
+        epochs=4,
+        batch_size=16,
+        learning_rate=5e-4,
+        pose_share=0.1,
+        paste_share=0.1,
+        schedule="one-cycle",
+        warmup=0.1,
+        average=0.998,
+        checkpoint_every=1000,
+    ),
+)
+
+CIFAR10_VAE_FAST = replace(
+    CIFAR10_VAE,
+    name="cifar10-vae-fast",
+    about="cifar10-vae with the batches, schedule and averaging of cifar10-draw-16-fast, to be compared with it.",
+    of=CIFAR10_VAE.name,
+    goal=Goal("mse", 0.0145, epochs=4),
+    departures=(
+        *CIFAR10_VAE.departures,
+        Departure(tuple(name for name in CYCLE.fields if name != "training.learning_rate"), CYCLE.reason),
+        MORE_STEPS,
+        HELD_OUT,
+    ),
+    data=CIFAR10_DRAW_16_FAST.data,
+    training=replace(CIFAR10_DRAW_16_FAST.training, pose_share=1.0, paste_share=1.0),
+)

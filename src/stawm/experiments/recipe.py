@@ -1,0 +1,110 @@
+"""An experiment beside its preset: what was set otherwise, where it departs from the paper, how to repeat it."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from stawm.experiments.experiment import Experiment
+from stawm.experiments.facts import Departure, Goal, Published, held
+from stawm.experiments.presets import PRESETS, preset
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that is not that of a preset; none where one of the two does not have it."""
+
+    value: Any
+    preset: Any
+
+
+def changes(experiment: Experiment, base: Experiment) -> dict[str, Change]:
+    """The settings of an experiment that are not those of `base`, by dotted name; the seed apart."""
+    mine, other = experiment.settings, base.settings
+    found = {name: Change(mine.get(name), other.get(name)) for name in (mine | other)}
+    return {name: change for name, change in found.items() if change.value != change.preset}
+
+
+def own_preset(experiment: Experiment) -> Experiment:
+    """The preset of an experiment's name; itself, if it is not a preset's."""
+    if experiment.name in PRESETS:
+        return PRESETS[experiment.name]
+    return experiment
+
+
+def paper_experiment(experiment: Experiment) -> Experiment:
+    """The paper's experiment of which this is a recipe or a small sibling; itself, if it is neither."""
+    known = own_preset(experiment)
+    return preset(known.of) if known.of else known
+
+
+def nearest(experiment: Experiment) -> Experiment | None:
+    """The preset with the fewest settings to change: its own, or one of the same experiment of the paper.
+
+    None for an experiment that is not a preset's.
+    """
+    if experiment.name not in PRESETS:
+        return None
+    paper = paper_experiment(experiment)
+    family = [known for known in PRESETS.values() if paper_experiment(known) == paper]
+    same = [known for known in family if known.settings.keys() == experiment.settings.keys()]
+    return min([PRESETS[experiment.name], *same], key=lambda known: len(changes(experiment, known)))
+
+
+def aims(experiment: Experiment, base: Experiment) -> tuple[Published | None, Goal | None]:
+    """What the paper reports and what we aim at, as `base` says; neither for other pictures than those of `base`."""
+    return (base.published, base.goal) if base.data.name == experiment.data.name else (None, None)
+
+
+def departures(experiment: Experiment) -> list[str]:
+    """Where the preset of an experiment departs from the paper, a line each, as far as the experiment has left it so.
+
+    A departure is dropped when one of its settings was changed (`told_changes` tells that); its other settings are
+    then told with the paper's value instead of a reason.
+    """
+    base = nearest(experiment) or experiment
+    changed, paper = changes(experiment, base), paper_experiment(base)
+    kept = held(base.departures, changed)
+    dropped = [name for one in base.departures if one not in kept for name in one.fields if name not in changed]
+    against = changes(experiment, paper)
+    lines = [_told(one, experiment, paper) for one in kept]
+    lines += [_beside(name, against[name].value, "paper", against[name].preset) for name in dropped if name in against]
+    return lines
+
+
+def told_changes(changed: dict[str, Change]) -> list[str]:
+    """A line for each setting that is not that of the preset."""
+    return [_beside(name, change.value, "preset", change.preset) for name, change in changed.items()]
+
+
+def command(experiment: Experiment, run: str = "") -> str:
+    """The command that trains this experiment, with the presets as they are now, into the folder `run`."""
+    base = nearest(experiment) or preset(experiment.name)
+    parts = ["stawm", "train", base.name, "--seed", str(experiment.seed), *(["--run", run] if run else [])]
+    for name, change in changes(experiment, base).items():
+        value = change.value
+        parts += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value])]
+    return shlex.join(parts)
+
+
+def _told(departure: Departure, experiment: Experiment, paper: Experiment) -> str:
+    against = changes(experiment, paper)
+    values = [
+        _beside(name, against[name].value, "paper", against[name].preset)
+        if name in against
+        else f"{name} {told_value(experiment.settings.get(name))}"
+        for name in departure.fields
+    ]
+    return f"{', '.join(values)}: {departure.reason}" if values else departure.reason
+
+
+def _beside(name: str, value: Any, whose: str, other: Any) -> str:
+    return f"{name} {told_value(value)} ({whose}: {told_value(other)})"
+
+
+def told_value(value: Any) -> str:
+    """The value of a setting as people write it."""
+    if value is None or value == "" or value == ():
+        return "none"
+    if isinstance(value, tuple):
+        return " ".join(map(told_value, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,186 @@
+"""The ledger keeps whole entries of known shape, and its commands repeat their runs, one after the other."""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stawm.cli.overrides import override
+from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.experiment import Experiment
+from stawm.experiments.presets import PRESETS, preset
+from stawm.experiments.recipe import changes
+from stawm.ledger.entries import LEDGER, Control, Measurement, by_name, chain, read_entry, read_ledger, write_entry
+from tiny_entry import entry
+
+ROOT = Path(__file__).parent.parent
+WRITTEN = sorted((ROOT / LEDGER).rglob("*.json"))
+ENTRIES = by_name(read_ledger(ROOT / LEDGER))
+
+
+def repeated(line: str) -> tuple[Experiment, str]:
+    """The experiment that a command trains, and its run folder."""
+    verb, name, *arguments = shlex.split(line)[1:]
+    assert verb == "train"
+    at = arguments.index("--run")
+    return override(preset(name), arguments[:at] + arguments[at + 2 :]), arguments[at + 1]
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
+def test_entries_that_are_kept_are_whole(path: Path):
+    kept = read_entry(path)
+    assert kept.experiment.name in PRESETS
+    assert kept.experiment == kept.experiment.plain()
+    assert kept.measured.split == ("test" if kept.kind == "result" else "validation")
+    assert kept.chosen_by
+    assert len(kept.weights) == len(kept.data.train) == len(kept.data.test) == 64
+    assert 0 < kept.epochs <= kept.experiment.training.epochs
+    assert kept.seconds > 0
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_commands_repeat_a_run_and_all_runs_that_it_came_from(name: str):
+    made: dict[str, str] = {}
+    for step in chain(ENTRIES[name], ENTRIES):
+        experiment, run = repeated(step.command)
+        assert (experiment.settings, experiment.seed) == (step.experiment.settings, step.seed)
+        start = experiment.training.start_from
+        assert bool(start) == bool(step.source)
+        if start:
+            assert start in made, "the command before it writes the run that it starts from"
+            assert step.started_from in ("", made[start]), "and that run had these weights"
+        made[run] = step.weights
+    assert list(made)[-1] == f"runs/{name}"
+
+
+def test_the_chains_are_those_that_were_run():
+    chains = {name: [step.name for step in chain(found, ENTRIES)][:-1] for name, found in ENTRIES.items()}
+    six, twelve = "mnist-draw-6-6-seed0", "mnist-draw-6-12-seed0"
+    assert {name: before for name, before in chains.items() if before} == {
+        "mnist-classify-8-fast-warped-seed0": ["mnist-classify-8-fast-seed0"],
+        "mnist-classify-8-fast-warped-seed1": ["mnist-classify-8-fast-seed1"],
+        "mnist-classify-8-fast-long-seed0": ["mnist-classify-8-fast-seed0", "mnist-classify-8-fast-warped-seed0"],
+        "mnist-classify-8-fast-long-seed1": ["mnist-classify-8-fast-seed1", "mnist-classify-8-fast-warped-seed1"],
+        twelve: [six],
+        "mnist-self-supervised-seed0": [six],
+        "mnist-self-supervised-views-seed0": [six, twelve],
+        "mnist-5k-self-supervised-seed0": ["mnist-5k-draw-seed0"],
+        "self-supervised-dropout-0.5": [six],
+        "self-supervised-rotated": [six],
+        "self-supervised-views": [six, twelve],
+        "self-supervised-on-saturated": ["draw-6-theta-0.5"],
+        "self-supervised-on-two-epochs": ["mnist-draw-6-seed0"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("mnist-classify-8-fast", "mnist-classify-8-fast-seed0"),
+        ("mnist-draw-6-fast", "mnist-draw-6-6-seed0"),
+        ("mnist-sketchpad-fast", "mnist-sketchpad-seed0"),
+        ("cifar10-draw-16-fast", "cifar10-draw-16-4-seed0"),
+        ("cifar10-vae-fast", "cifar10-vae-4-seed0"),
+    ],
+)
+def test_a_recipe_is_one_that_was_measured_and_its_goal_what_that_reached(name: str, found: str):
+    kept, goal = ENTRIES[found], preset(name).goal
+    assert changes(kept.experiment, preset(name)).keys() <= {"training.checkpoint_every"}
+    assert kept.preset == name
+    assert goal
+    assert goal.epochs == kept.epochs
+    assert kept.measured.scores[goal.score] == pytest.approx(goal.value, rel=0.06)
+
+
+def test_the_command_gives_the_same_settings_back():
+    base = preset("mnist-classify-8")
+    changed = replace(
+        base,
+        seed=3,
+        model=replace(base.model, hidden=64, glimpse=replace(base.model.glimpse, filters=(8, 9))),
+        data=replace(base.data, flip=True, name="folder:my pictures"),
+        training=replace(base.training, epochs=20, milestones=(), average=0.999, start_from="runs/a b"),
+    )
+    found, run = repeated(replace(entry("mine"), experiment=changed.plain()).command)
+    assert (found.settings, found.seed, run) == (changed.settings, 3, "runs/mine")
+
+
+def test_an_entry_comes_back_as_it_was(tmp_path: Path):
+    written = entry(
+        "all-of-it",
+        preset_name="mnist-sketchpad",
+        seed=2,
+        scores={"error": 0.01, "mse": 0.02},
+        training={"milestones": (3, 4), "epochs": 12},
+        controls=(Control("another's", "mean", (0.9, 0.8), 0.95),),
+        validation=Measurement("validation", 5000, {"error": 0.02}, (0.3, 0.02), {"cross_entropy": 0.1}),
+        note="ü",
+    )
+    path = write_entry(tmp_path, written)
+    assert path == tmp_path / "all-of-it.json"
+    back = read_entry(path)
+    assert back.to_dict() == written.to_dict()
+    assert back.experiment == written.experiment
+    assert (back.preset, back.seed) == ("mnist-sketchpad", 2)
+    assert write_entry(tmp_path, entry("tried", "trial")) == tmp_path / "trials" / "tried.json"
+
+
+def test_entries_are_read_in_order_and_never_written_over(tmp_path: Path):
+    names = [("b", "result", "mnist-sketchpad", 0), ("a", "trial", "mnist-classify-8", 0)]
+    names += [("c", "result", "mnist-classify-8", 1), ("d", "result", "mnist-classify-8", 0)]
+    for name, kind, preset_name, seed in names:
+        write_entry(tmp_path, entry(name, "trial" if kind == "trial" else "result", preset_name, seed=seed))
+    assert [found.name for found in read_ledger(tmp_path)] == ["d", "c", "b", "a"]
+    before = (tmp_path / "b.json").read_text()
+    for kind in ("result", "trial"):
+        with pytest.raises(UsageError, match=r"b.json is recorded already"):
+            write_entry(tmp_path, entry("b", kind, preset_name="mnist-draw-6"))
+    assert (tmp_path / "b.json").read_text() == before
+    assert read_ledger(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda values: values.pop("epochs"), "epochs"),
+        (lambda values: values["experiment"].update(seed="zero"), "seed"),
+        (lambda values: values.update(kind="guess"), "kind"),
+        (lambda values: values.update(extra=1), "extra"),
+        (lambda values: values["measured"].update(split="train"), "split"),
+        (lambda values: values.update(name="other"), "its own name and place"),
+        (lambda values: values.update(kind="trial"), "its own name and place"),
+    ],
+)
+def test_an_entry_of_another_shape_is_told_in_one_line(tmp_path: Path, spoil: Any, why: str):
+    path = write_entry(tmp_path, entry("mine"))
+    values = json.loads(path.read_text())
+    spoil(values)
+    path.write_text(json.dumps(values))
+    with pytest.raises(CheckpointError, match=why) as error:
+        read_ledger(tmp_path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_json(tmp_path: Path):
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"broken.json"):
+        read_ledger(tmp_path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(CheckpointError, match=r"none.json.*stawm record"):
+        read_entry(tmp_path / "none.json")
+
+
+def test_an_entry_of_an_earlier_version_is_read(tmp_path: Path):
+    written = entry("old")
+    path = write_entry(tmp_path, written)
+    values = json.loads(path.read_text())
+    derived = {"preset": "mnist-classify-8", "seed": 0, "overrides": {}, "paper_epochs": 200, "epochs_before": 0}
+    words = {"about": "", "paper": "", "reach": "", "deviations": [], "after": ""}
+    path.write_text(json.dumps(values | derived | {"experiment": values["experiment"] | words}))
+    assert read_entry(path) == written

@@ -1,0 +1,144 @@
+"""The ledger as tables: seeds in one row, the paper's number beside ours, the best recipe of each experiment."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stawm.errors import CheckpointError
+from stawm.ledger.entries import Control, Entry, Measurement
+from stawm.ledger.results import EMPTY, controls, result_rows, results, summary, trials
+from tiny_entry import entry
+
+LEDGER = Path("results")
+
+
+def test_seeds_share_a_row_with_the_papers_number_and_the_cut_of_the_epochs():
+    short = {"epochs": 20, "schedule": "one-cycle"}
+    entries = [entry(f"s{seed}", seed=seed, scores={"error": 0.004 + 0.001 * seed}, training=short) for seed in (1, 0)]
+    lines = results(entries, LEDGER).splitlines()
+    assert lines[0] == "| run | paper | ours | pictures | seeds | epochs, of the paper's | time |"
+    assert lines[2] == (
+        "| `mnist-classify-8` (1) | error 0.41 % ± 0.03 | error 0.45 % ± 0.07 | 10,000 test, mnist | "
+        "[0](results/s0.json), [1](results/s1.json) | 20 of 200 | 2.0 h |"
+    )
+    assert lines[4] == "± is the standard deviation over seeds (the paper's: over its trials)."
+    assert lines[6] == (
+        "1. `stawm train mnist-classify-8 --seed 0 --run runs/s0 --training.epochs 20 --training.schedule one-cycle` "
+        "Recipe chosen by: the paper. On A CPU, 2 cores, 2 threads, torch 2.13.0."
+    )
+    assert len(lines) == 7
+
+
+def test_other_settings_other_pictures_and_other_epochs_are_other_rows():
+    one = entry("one")
+    others = [
+        entry("two", training={"epochs": 100}),
+        entry("three", epochs=150),
+        replace(entry("four"), data=replace(one.data, test="another")),
+        entry("five", preset_name="mnist-sketchpad"),
+        entry("six", seed=1),
+    ]
+    rows = result_rows([one, *others])
+    assert [[found.name for found in row.entries] for row in rows] == [
+        ["one", "six"],
+        ["two"],
+        ["three"],
+        ["four"],
+        ["five"],
+    ]
+
+
+def onward(name: str, seed: int, source: str, **more: object) -> Entry:
+    return entry(name, seed=seed, training={"epochs": 6}, source=source, **more)  # pyright: ignore[reportArgumentType]
+
+
+def test_runs_that_went_on_from_runs_of_one_recipe_share_a_row_that_counts_all_stretches():
+    first = [entry(f"first{seed}", seed=seed, training={"epochs": 12}) for seed in (0, 1, 2)]
+    first.append(entry("longer", seed=3, training={"epochs": 20}))
+    then = [onward(f"then{seed}", seed, f"first{seed}") for seed in (0, 1)]
+    others = [onward("other", 3, "longer"), onward("last", 0, "then0")]
+    rows = result_rows([*first, *then, *others])
+    assert [([found.name for found in row.entries], row.epochs) for row in rows] == [
+        (["first0", "first1", "first2"], (12,)),
+        (["longer"], (20,)),
+        (["then0", "then1"], (12, 6)),
+        (["other"], (20, 6)),
+        (["last"], (12, 6, 6)),
+    ]
+    told = results([*first, *then], LEDGER)
+    assert "| 12 + 6 of 200 |" in told
+    assert "--training.start-from runs/first0`" in told
+
+
+def test_a_classifier_on_a_frozen_model_counts_its_own_epochs_only():
+    drawing = entry("drawing", preset_name="mnist-draw-6", scores={"mse": 0.01}, training={"epochs": 6})
+    frozen = entry("frozen", preset_name="mnist-self-supervised", training={"epochs": 9}, source="drawing")
+    assert [row.epochs for row in result_rows([drawing, frozen])] == [(6,), (9,)]
+
+
+def test_a_source_that_is_not_there_or_runs_in_a_circle_is_named():
+    with pytest.raises(CheckpointError, match="gone"):
+        result_rows([onward("lost", 0, "gone")])
+    with pytest.raises(CheckpointError, match="circle"):
+        result_rows([onward("circle", 0, "other"), onward("other", 0, "circle")])
+
+
+def test_the_summary_has_the_best_recipe_by_validation_of_each_experiment_of_the_paper():
+    def held(error: float) -> Measurement:
+        return Measurement("validation", 5000, {"error": error})
+
+    entries = [
+        entry("plain", scores={"error": 0.001}),
+        entry("good", preset_name="mnist-classify-8-fast", scores={"error": 0.006}, validation=held(0.005)),
+        entry("poor", training={"epochs": 3}, scores={"error": 0.004}, validation=held(0.007)),
+        entry("small", preset_name="mnist-5k-classify"),
+        entry("pad", preset_name="mnist-sketchpad", scores={"mse": 0.02, "error": 0.03}),
+        entry("tried", "trial", preset_name="cifar10-vae"),
+    ]
+    assert summary(entries).splitlines()[2:-2] == [
+        "| `mnist-classify-8` | Table 1 (a) | error 0.41 % ± 0.03 | error 0.60 % | 1 | 12 of 200 |",
+        "| `mnist-sketchpad` | Section 4.4, Figure 7 | error 1.00 % | error 3.00 % | 1 | 20 of 20 |",
+    ]
+    assert summary(entries[3:4]) == EMPTY
+
+
+def test_notes_tell_validation_and_what_was_stopped():
+    kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
+    line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]
+    assert "Stopped after 30 of 200 epochs." in line
+    assert "Recipe chosen by: the paper. On 5,000 validation pictures: error 0.60 %." in line
+    assert line.endswith(" Killed by the night.")
+
+
+def test_a_drawing_has_no_number_in_the_paper_and_a_sketchpad_two_scores_here():
+    lines = results(
+        [
+            entry("draw", preset_name="mnist-draw-6", scores={"mse": 0.0123}),
+            entry("pad", preset_name="mnist-5k-sketchpad", scores={"mse": 0.02, "error": 0.03}),
+        ],
+        LEDGER,
+    ).splitlines()
+    assert "| `mnist-draw-6` (1) | – | mse 0.0123 |" in lines[2]
+    assert "| 100 of 100 |" in lines[2]
+    assert "| `mnist-5k-sketchpad` (2) | – | error 3.00 %, mse 0.0200 |" in lines[3]
+    assert "| 40 |" in lines[3]
+
+
+def test_controls_have_a_table_of_their_own():
+    own, other = Control("own", "own", (0.02, 0.01), 0.99), Control("another's", "mean", (0.91, 0.9), 0.985)
+    lines = controls([entry("one", controls=(own, other))]).splitlines()
+    assert lines[-2:] == [
+        "| `mnist-classify-8` (1), seed 0 | own | own | 1.00 % | 99.00 % | 2.00, 1.00 |",
+        "| `mnist-classify-8` (1), seed 0 | another's | mean | 90.00 % | 98.50 % | 91.00, 90.00 |",
+    ]
+
+
+def test_trials_say_what_was_changed_and_results_do_not_show_them():
+    tried = entry("warm", "trial", training={"warmup": 0.1}, epochs=7, note="a | b")
+    assert results([tried], LEDGER) == EMPTY
+    assert trials([entry("one")]) == EMPTY
+    assert trials([tried, entry("one")]).splitlines()[2] == (
+        "| warm: `mnist-classify-8`, seed 0 | training.warmup 0.1 (preset: 0) | error 1.00 % | 7 of 200 | 2.0 h "
+        "| a \\| b |"
+    )
