@@ -1,14 +1,15 @@
 """`stawm figure`."""
 
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace as Namespace
+from typing import TYPE_CHECKING, Annotated
 
 from PIL import Image
+from tyro.conf import Positional, arg
 
-from stawm.cli.parser import Parser
+from stawm.cli.options import DataDir
 from stawm.errors import CheckpointError, UsageError
 from stawm.store.files import whole_file
 
@@ -21,53 +22,82 @@ if TYPE_CHECKING:
     from stawm.model.stawm import Episode
     from stawm.store.weights import Trained
 
-ABOUT = """\
-Draw a picture of a run, on some of its test pictures:
-  looked           where the model looked, what it saw and what it believed after each glimpse
-  stages           the canvas after each sketch, the newly pasted glimpse outlined
-  reconstructions  drawings over their targets; with a second run, its drawings above them
-  masks            drawings, targets, and targets seen through a glimpse's mask (Bernoulli canvas)
-  misclassified    what the model drew and predicted, over what it was shown and what that is
-  traversal        the drawing, redrawn as each latent number of one glimpse is changed
-  curve            how one or several runs learnt
-  anytime          the error after each glimpse, of runs or of entries of the ledger (results/NAME.json)
-A file that ends in .gif or .webp makes looked and stages a film with one frame for each glimpse."""
-
-EXAMPLES = """\
-  stawm figure looked runs/mnist-5k-classify-seed0 --out looked.png
-  stawm figure stages runs/mnist-5k-draw-seed0 --out stages.gif
-  stawm figure reconstructions runs/cifar10-draw-16-seed0 runs/cifar10-vae-seed0 --pictures 10
-  stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
-  stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png
-  stawm figure anytime results/*.json --out anytime.png"""
-
 FILM = (".gif", ".webp")
 FRAME_MS, LAST_MS = 600, 1800
 AT_ONCE = 250
 
 
-def run(arguments: list[str]) -> int:
-    """Draw the figure that `arguments` ask for and say where it is."""
-    parser = Parser("figure", ABOUT, EXAMPLES)
-    parser.add_argument("kind", choices=KINDS, metavar="NAME", help=f"what to draw: {', '.join(KINDS)}")
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="a run folder (but for curve also a folder of weights)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the picture's file (RUN/NAME.png)")
-    parser.add_argument("--pictures", type=int, default=6, metavar="N", help="how many test pictures to show (6)")
-    parser.add_argument("--glimpse", type=int, metavar="N", help="which one (traversal: the first; masks: the last)")
-    parser.add_argument("--data", metavar="NAME", help="pictures of this data set (the one of the experiment)")
-    parser.takes_data_dir()
-    given = parser.parse_args(arguments)
-    first = Path(given.runs[0])
-    out = given.out or (first.parent if first.suffix == ".json" else first) / f"{given.kind}.png"
+def figure(
+    name: Annotated[str, Positional, arg(metavar="NAME")],
+    runs: Annotated[tuple[str, ...], Positional, arg(metavar="RUN", help_behavior_hint="")],
+    *,
+    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="(RUN/NAME.png)")] = None,
+    pictures: Annotated[int, arg(metavar="N")] = 6,
+    glimpse: Annotated[
+        int | None, arg(metavar="N", help_behavior_hint="(traversal: the first; masks: the last)")
+    ] = None,
+    data: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(the one of the experiment)")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt.
+
+    On some test pictures of a run:
+      looked           where the model looked, what it saw and what it believed after each glimpse
+      stages           the canvas after each sketch, the newly pasted glimpse outlined
+      reconstructions  drawings over their targets; with a second run, its drawings above them
+      masks            drawings, targets, and targets seen through a glimpse's mask (Bernoulli canvas)
+      misclassified    what the model drew and predicted, over what it was shown and what that is
+      traversal        the drawing, redrawn as each latent number of one glimpse is changed
+      curve            how one or several runs learnt
+      anytime          the error after each glimpse, of runs or of entries of the ledger (results/NAME.json)
+
+    A file that ends in .gif or .webp makes looked and stages a film with one frame for each glimpse.
+
+    Examples:
+      stawm figure looked runs/mnist-5k-classify-seed0 --out looked.png
+      stawm figure stages runs/mnist-5k-draw-seed0 --out stages.gif
+      stawm figure reconstructions runs/cifar10-draw-16-seed0 runs/cifar10-vae-seed0 --pictures 10
+      stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
+      stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png
+      stawm figure anytime results/*.json --out anytime.png
+
+    Args:
+        name: what to draw
+        runs: run folders (but for curve also folders of weights)
+        out: the picture's file
+        pictures: how many test pictures to show
+        glimpse: which one
+        data: pictures of this data set
+    """
+    if not runs:
+        raise UsageError(f"no run is given to draw {name} of; name one or more after it")
+    first = Path(runs[0])
+    file = out or (first.parent if first.suffix == ".json" else first) / f"{name}.png"
+    draw_figure(name, runs, file, pictures=pictures, glimpse=glimpse, data=data, data_dir=data_dir)
+    print(file)
+
+
+def draw_figure(
+    name: str,
+    runs: Sequence[str],
+    out: Path,
+    *,
+    pictures: int = 6,
+    glimpse: int | None = None,
+    data: str | None = None,
+    data_dir: Path | None = None,
+) -> None:
+    """Draw the figure `name` of `runs` and save it as `out`."""
+    if name not in KINDS:
+        raise UsageError(f"there is no figure {name!r}; known are {', '.join(KINDS)}")
     _check_suffix(out)
-    draw, most = KINDS[given.kind]
-    if most is not None and len(given.runs) > most:
-        raise UsageError(f"{given.kind} draws {'one run' if most == 1 else 'at most two runs'}, not {len(given.runs)}")
-    if given.pictures < 1:
-        raise UsageError(f"--pictures takes at least 1, not {given.pictures}")
+    draw, most = KINDS[name]
+    if most is not None and len(runs) > most:
+        raise UsageError(f"{name} draws {'one run' if most == 1 else 'at most two runs'}, not {len(runs)}")
+    if pictures < 1:
+        raise UsageError(f"--pictures takes at least 1, not {pictures}")
+    given = Namespace(runs=list(runs), pictures=pictures, glimpse=glimpse, data=data, data_dir=data_dir)
     _save(draw(given, out.suffix.lower() in FILM), out)
-    print(out)
-    return 0
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,46 @@
 """`stawm presets`."""
 
-import json
+from json import dumps
+from typing import TYPE_CHECKING, Annotated
 
-from stawm.cli.overrides import field_values
-from stawm.cli.parser import Parser
-from stawm.experiments.experiment import Experiment
-from stawm.experiments.presets import PRESETS, preset
+from tyro.conf import Positional, arg
 
-ABOUT = """\
-List the presets, each with its place in the paper and the number to reach; with NAME, all of its fields and how it
-departs from the paper."""
+from stawm.cli.options import Json
 
-EXAMPLES = """\
-  stawm presets
-  stawm presets mnist-classify-8
-  stawm presets mnist-classify-8 --json"""
+if TYPE_CHECKING:
+    from stawm.experiments.experiment import Experiment
 
 
-def run(arguments: list[str]) -> int:
-    """List the presets, or show one."""
-    parser = Parser("presets", ABOUT, EXAMPLES)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="show this one in full")
-    parser.takes_json("the presets (with NAME: this one) as JSON")
-    given = parser.parse_args(arguments)
-    if given.name is None:
-        print(json.dumps([known.to_dict() for known in PRESETS.values()]) if given.json else _list())
+def presets(
+    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="(all)")] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """List the experiments that can be trained, or show one in full.
+
+    Each is listed with its place in the paper and the number to reach; with NAME come all of its settings, and how it
+    departs from the paper.
+
+    Examples:
+      stawm presets
+      stawm presets mnist-classify-8
+      stawm presets mnist-classify-8 --json
+
+    Args:
+        name: show this one in full
+    """
+    from stawm.experiments.presets import PRESETS, preset
+
+    if name is None:
+        print(dumps([known.to_dict() for known in PRESETS.values()]) if json else _list())
     else:
-        chosen = preset(given.name)
-        print(json.dumps(chosen.to_dict()) if given.json else _in_full(chosen))
-    return 0
+        chosen = preset(name)
+        print(dumps(chosen.to_dict()) if json else _in_full(chosen))
 
 
 def _list() -> str:
+    from stawm.experiments.presets import PRESETS
+
     return "\n\n".join(
         f"{known.name}\n    {known.about}\n"
         f"    paper: {known.paper or 'not in it'}\n    reach: {known.reach or 'no number'}"
@@ -39,10 +48,12 @@ def _list() -> str:
     )
 
 
-def _in_full(chosen: Experiment) -> str:
+def _in_full(chosen: "Experiment") -> str:
+    from stawm.ranges import leaves
+
     lines = [
         f"{name:28}{' '.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in field_values(chosen)
+        for name, value, _ in leaves(chosen)
         if name != "deviations"
     ]
     departures = [f"  - {deviation}" for deviation in chosen.deviations] or ["  none"]

@@ -1,42 +1,51 @@
 """`stawm ship`."""
 
 from pathlib import Path
+from typing import Annotated
 
-from stawm.cli.parser import Parser
+from tyro.conf import Positional, arg
 
-ABOUT = """\
-Put the weights of a run where they are found by name: as float16, with a card and their SHA-256 in a manifest.
-
-Before anything is written, the weights are measured on the run's held-out pictures as trained and as float16; if a
-score moves by more than rounding does, they are refused. A run that is in the ledger (`stawm record`) has its test
-scores on the card too. Without --home they go into the package, so this is for those who make a release; --home weights
-is for weights that stay outside the wheel."""
-
-EXAMPLES = """\
-  stawm ship runs/mnist-5k-sketchpad-seed0 mnist-5k-sketchpad
-  stawm ship runs/mnist-draw-6-seed0 mnist-draw-6 --home weights --replace"""
+from stawm.cli.options import DataDir, Ledger
 
 
-def run(arguments: list[str]) -> int:
-    """Ship as `arguments` say and tell where the weights are."""
-    parser = Parser("ship", ABOUT, EXAMPLES)
-    parser.add_argument("run", metavar="RUN", help="a run folder or a folder of weights")
-    parser.add_argument("name", metavar="NAME", help="the name that the weights are to be found by")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="the folder of weights to add them to (the package's)")
-    parser.add_argument("--full", action="store_true", help="keep float32")
-    parser.add_argument("--replace", action="store_true", help="let them take the place of weights of that name")
-    parser.add_argument("--note", default="", help="a sentence or two for the card")
-    parser.add_argument("--ledger", type=Path, default=Path("results"), metavar="DIR", help="its folder (results)")
-    parser.takes_data_dir()
-    given = parser.parse_args(arguments)
+def ship(
+    run: Annotated[str, Positional, arg(metavar="RUN")],
+    name: Annotated[str, Positional, arg(metavar="NAME")],
+    *,
+    home: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="(the package's)")] = None,
+    full: bool = False,
+    replace: bool = False,
+    note: Annotated[str, arg(help_behavior_hint="")] = "",
+    ledger: Ledger = Path("results"),
+    data_dir: DataDir = None,
+) -> None:
+    """Put the weights of a run where they are found by name.
 
-    from stawm.ledger.ship import ship
+    They are kept as float16, with a card, and their SHA-256 in a manifest. Before anything is written, the weights are
+    measured on the run's held-out pictures as trained and as float16; if a score moves by more than rounding does, they
+    are refused. A run that is in the ledger (`stawm record`) has its test scores on the card too.
+
+    Without --home they go into the package, so this is for those who make a release; --home weights is for weights that
+    stay outside the wheel.
+
+    Examples:
+      stawm ship runs/mnist-5k-sketchpad-seed0 mnist-5k-sketchpad
+      stawm ship runs/mnist-draw-6-seed0 mnist-draw-6 --home weights --replace
+
+    Args:
+        run: a run folder or a folder of weights
+        name: the name that the weights are to be found by
+        home: the folder of weights to add them to
+        full: keep float32
+        replace: let them take the place of weights of that name
+        note: a sentence or two for the card
+    """
+    from stawm.ledger.ship import ship as ship_weights
     from stawm.store.weights import package_home
 
-    options = {"data_dir": given.data_dir, "full": given.full, "replace": given.replace, "note": given.note}
-    shipped = ship(given.run, given.name, given.home or package_home(), ledger=given.ledger, **options)
+    options = {"data_dir": data_dir, "full": full, "replace": replace, "note": note}
+    shipped = ship_weights(run, name, home or package_home(), ledger=ledger, **options)
     for row in shipped.measured:
         scores = ", ".join(f"{score} {value:.5f}" for score, value in row.scores.items())
         print(f"{row.what}: {scores} on {row.count:,} {row.split} pictures")
     print(f"{shipped.folder} ({shipped.size / 1e6:.1f} MB)")
-    return 0

@@ -1,0 +1,87 @@
+"""A recipe for pictures of one's own, and any recipe fitted to a folder of them."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from stawm.data.folder import split_folder
+from stawm.data.load import FOLDER, folder_root
+from stawm.data.pictures import shape_of
+from stawm.errors import UsageError
+from stawm.experiments.build import build
+from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
+from stawm.experiments.laptop import MNIST_5K_CLASSIFY
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.draw import DrawConfig
+
+# The classifier for laptops and not the sketchpad: what a drawing's loss should count beside the classifier's depends
+# on the size of the pictures, and a drawing takes far longer to learn. Mirrored, and not shifted: photographs fill
+# their frame.
+OWN_PICTURES = Experiment(
+    name="folder",
+    about="Classify pictures of your own, or draw them where they have no classes.",
+    model=MNIST_5K_CLASSIFY.model,
+    data=DataConfig(name=FOLDER, rotate=10.0, flip=True),
+    training=MNIST_5K_CLASSIFY.training,
+)
+DRAWN = {"draw": DrawConfig(latent=8, start=0.0)}
+"""For pictures without classes; the canvas starts grey, as for CIFAR-10."""
+SEEN, FEWEST_EPOCHS, MOST_EPOCHS = 160_000, 10, 400
+"""Pictures seen in all of a run, as in that of mnist-5k-classify, within so many epochs."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a model must know of pictures before it sees them."""
+
+    shape: tuple[int, int, int]
+    classes: tuple[str, ...] = ()
+    pictures: int | None = None
+
+
+def facts_of(name: str, data_dir: Path | None = None) -> Facts:
+    """Shape and classes of the pictures of a folder, from its listing and the first picture."""
+    root = folder_root(name)
+    train, test = split_folder(root)
+    pictures = sorted((*train.pictures, *test.pictures), key=lambda picture: picture.name)
+    return Facts(shape_of(root, pictures[0]), train.classes, len(pictures))
+
+
+def own_pictures(name: str, facts: Facts) -> Experiment:
+    """The recipe for the folder `name`: it classifies, or draws pictures without classes."""
+    side = max(OWN_PICTURES.model.glimpse_height, min(facts.shape[1:]) // 4)
+    heads = OWN_PICTURES.model.heads if facts.classes else DRAWN
+    model = replace(OWN_PICTURES.model, heads=heads, glimpse_height=side, glimpse_width=side)
+    epochs = min(max(SEEN // (facts.pictures or SEEN), FEWEST_EPOCHS), MOST_EPOCHS)
+    whole = replace(OWN_PICTURES, model=model, training=replace(OWN_PICTURES.training, epochs=epochs))
+    return fitted_to(replace(whole, data=replace(OWN_PICTURES.data, name=name)), facts)
+
+
+def fitted_to(experiment: Experiment, facts: Facts) -> Experiment:
+    """The experiment with the size, the channels and the number of classes of these pictures.
+
+    Where they have no classes, a model that also does something else does not classify.
+    """
+    heads = dict(experiment.model.heads)
+    if isinstance(head := heads.get("classify"), ClassifyConfig) and facts.classes:
+        heads["classify"] = replace(head, classes=len(facts.classes))
+    elif not facts.classes and len(heads) > 1:
+        heads.pop("classify", None)
+    return replace(experiment, model=replace(experiment.model, image=ImageConfig(*facts.shape), heads=heads))
+
+
+def check_size(config: ModelConfig) -> None:
+    """Refuse pictures that are too small for the networks, before they are read."""
+    try:
+        with torch.device("meta"):
+            build(config)
+    except UsageError as failure:
+        larger = "--model.image.height 28 --model.image.width 28 enlarges the pictures"
+        raise UsageError(f"{failure}; {larger}, and --model.context.filters takes fewer layers") from failure
+
+
+def told(experiment: Experiment) -> str:
+    """What was taken from a folder, for people: 12 classes, 3 × 48 × 64 pixels, from PICTURES."""
+    classes, shape = experiment.model.classes or "no", " × ".join(map(str, experiment.model.image.shape))
+    return f"{classes} classes, {shape} pixels, from {folder_root(experiment.data.name)}"
