@@ -9,7 +9,7 @@ from tyro.conf import FlagConversionOff, Positional, arg
 
 from stawm.cli import first_process
 from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call
-from stawm.errors import CheckpointError, UsageError
+from stawm.errors import CheckpointError
 
 if TYPE_CHECKING:
     from stawm.experiments.experiment import Experiment
@@ -20,7 +20,7 @@ SWITCHES = ("--resume", "--json", "--help", "-h")
 
 
 def train(
-    what: Annotated[str, Positional, arg(metavar="PRESET")],
+    preset: Annotated[str, Positional, arg(metavar="PRESET")],
     settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
     *,
     # Two names, since torchrun takes --run, wherever it stands, for a short form of its own --run-path.
@@ -48,7 +48,7 @@ def train(
       torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two
 
     Args:
-        what: a name from `stawm presets`, or folder:PICTURES
+        preset: a name from `stawm presets`, or folder:PICTURES
         run: the run folder
         resume: go on from the last checkpoint in the run folder
     """
@@ -57,10 +57,9 @@ def train(
     from stawm.experiments import own
     from stawm.training.fit import fit
 
-    if not isinstance(settings, AllSettings) or settings.base.name != _recipe(what).name:
-        raise UsageError(f"{what} stands after settings whose values it could be; name the preset first")
+    assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
     experiment, speaks = settings.experiment, first_process() and not json
-    folder = _folder(what, experiment.seed, run)
+    folder = _folder(preset, experiment.seed, run)
     if experiment.data.name.startswith(FOLDER) and not resume:
         own.check_size(experiment.model)
         if speaks:
