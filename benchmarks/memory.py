@@ -18,7 +18,8 @@ from typing import get_args
 
 import torch
 
-from stawm.memory.hebb_rosenblatt import Form, HebbRosenblatt, Read
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.memory.state import Form, Read
 
 FORMS = ("trace", "matrix")
 SIZES = ((1024, 8), (256, 12), (256, 8), (256, 64), (64, 8))

@@ -20,9 +20,10 @@ from PIL import Image, ImageFilter
 
 from stawm.data import ImageSet, load_data
 from stawm.data.image_set import part_of
-from stawm.look.given import open_given
-from stawm.look.ink import box_of
-from stawm.look.looker import Looker, Prepared, preferred
+from stawm.data.prepare.given import open_given
+from stawm.data.prepare.ink import box_of
+from stawm.data.prepare.prepared import Prepared
+from stawm.look.looker import Looker, preferred
 from stawm.store.weights import load_trained
 
 SHEET = 280

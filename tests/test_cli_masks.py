@@ -9,11 +9,12 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.cli import main
+from stawm.data.sets.celeba import face_or_whole
 from stawm.errors import DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
 from stawm.model.heads.draw import Drawn
 from stawm.model.stawm import Stawm
-from stawm.show.cutout import cutout, face_or_whole, placed
+from stawm.show.cutout import cutout, placed
 from stawm.store.weights import export
 from tiny_drawing import drawing_config, drawing_model
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,11 @@ from stawm.cli import main
 from stawm.data import ImageSet
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import DrawConfig
 from stawm.measure.controls import another, controls
 from stawm.measure.evaluate import evaluate
 from stawm.model.stawm import Stawm
 from stawm.store.weights import export
-from tiny_model import head_of, stawm
+from tiny_model import head_of, heads, stawm
 from tiny_run import TINY, digits, some
 
 
@@ -28,10 +28,11 @@ def model() -> Stawm:
     torch.manual_seed(2)
     model = stawm(TINY.model)
     head = head_of(model)
-    for weights in (model.what.weight, model.where.weight, head.classify.weight, head.query.project.weight):
+    asking = head.query.get_parameter("project.weight")
+    for weights in (model.what.weight, model.where.weight, head.classify.weight, asking):
         torch.nn.init.normal_(weights, std=2.0)
     with torch.no_grad():
-        head.query.project.weight.mul_(3)
+        asking.mul_(3)
         model.policy.emitter.pose.weight.normal_(0, 0.5)
     return model
 
@@ -49,9 +50,10 @@ def answers_one_by_one(model: Stawm, images: ImageSet, others: list[int], mean_q
     mean = torch.stack(queries).mean(0)
     answers = []
     for query, other in zip(queries, others, strict=True):
-        looks = model.unroll(pictures[other])
-        asked = mean if mean_query else query
-        after = [model.memory.recall(next(looks).memory, asked) for _ in range(model.glimpses)]
+        state, after = model.memory.start(1), []
+        for gaze in islice(model.unroll(pictures[other]), model.glimpses):
+            state = model.memory.write(state, gaze.glances[-1].code)
+            after.append(model.memory.recall(state, mean if mean_query else query))
         answers.append([int(head.classify(recall).argmax()) for recall in after])
     return torch.tensor(answers)
 
@@ -84,7 +86,7 @@ def test_as_it_is_the_model_errs_as_evaluation_says(model: Stawm, images: ImageS
 
 
 def test_a_model_that_draws_too_has_the_controls_of_its_classifier(images: ImageSet):
-    both = build(replace(TINY.model, draw=DrawConfig(latent=2)))
+    both = build(replace(TINY.model, heads=heads(10, latent=2)))
     own = controls(both, images)[0]
     assert list(own.error_after_glimpse) == pytest.approx(evaluate(both, images)["error_after_glimpse"])
 
@@ -106,9 +108,9 @@ def test_every_picture_gets_another_ones_memory_and_every_memory_is_used(count: 
 
 
 def test_what_has_no_memory_or_no_classes_is_refused(images: ImageSet):
-    vae = build(replace(TINY.model, kind="vae", classes=0, draw=DrawConfig(latent=2)))
+    vae = build(replace(TINY.model, kind="vae", heads=heads(latent=2)))
     assert isinstance(vae, BetaVae)
-    draws = build(replace(TINY.model, classes=0, draw=DrawConfig(latent=2)))
+    draws = build(replace(TINY.model, heads=heads(latent=2)))
     for model in (vae, draws):
         with pytest.raises(UsageError, match="a model that classifies from its memory"):
             controls(model, images)

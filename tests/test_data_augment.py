@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from stawm.data.augment import augment, rotated, warped
+from stawm.data.augment import augment, rotated, uniform, warped
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig
 
@@ -176,12 +176,14 @@ def test_rotating_a_batch_of_digits_takes_a_few_milliseconds() -> None:
     assert min(times) < 0.02, "a training step takes hundreds of milliseconds; this must not show"
 
 
-@pytest.mark.parametrize(
-    "config", [DataConfig(rotate=-1), DataConfig(warp=-1), DataConfig(shift=-1), DataConfig(jitter=1.5)]
-)
-def test_amounts_out_of_range_are_refused(config: DataConfig) -> None:
-    with pytest.raises(UsageError, match="cannot be used"):
-        augment(torch.rand(1, 1, 8, 8), config, generator())
+def test_nonsense_is_never_done_silently() -> None:
+    images = torch.rand(1, 1, 8, 8)
+    with pytest.raises(UsageError, match="jitter"):
+        augment(images, DataConfig(rotate=0, jitter=1.5), generator())
+    with pytest.raises(RuntimeError):
+        augment(images, DataConfig(rotate=0, shift=-1), generator())
+    other_way = rotated(images, -uniform(images, 20, generator()))
+    assert torch.equal(augment(images, DataConfig(rotate=-20), generator()), other_way), "as far as with +20"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from stawm.data import get_data, list_data, load_data
-from stawm.data.celeba import face
+from stawm.data.sets.celeba import face
 from stawm.errors import DataError
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)

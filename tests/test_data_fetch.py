@@ -10,7 +10,6 @@ import pytest
 
 from stawm.data import fetch as fetching
 from stawm.data import get_data, load_data
-from stawm.data.catalogue import PUBLISHED
 from stawm.data.fetch import fetch, reason_of
 from stawm.data.progress import Bar
 from stawm.errors import DataError, StorageError
@@ -45,7 +44,7 @@ def cached(tmp_path: Path) -> dict[str, bytes]:
 def test_a_site_fills_the_cache_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = tiny_mnist()
     with served(site(tmp_path / "site", tiny)) as address:
-        monkeypatch.setitem(PUBLISHED, "mnist", tiny_mnist(address).published)
+        tiny_mnist(address).stand_in(monkeypatch)
         assert get_data("mnist") == tmp_path / "cache" / "mnist"
     assert cached(tmp_path) == {f"mnist/{name}": content for name, content in tiny.files.items()}
     assert len(load_data("mnist").train) == 20, "read from the cache: the site is gone"

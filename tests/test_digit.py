@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from stawm.data import load_data
-from stawm.look.digit import BOX, SIDE, THICK, THIN, as_digit, stroke_width, thickened
-from stawm.look.ink import ink_of, without_specks
+from stawm.data.prepare.digit import BOX, SIDE, THICK, THIN, as_digit, stroke_width, thickened
+from stawm.data.prepare.ink import ink_of, without_specks
 
 INVERTED = "dark on light: inverted"
 

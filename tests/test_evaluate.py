@@ -8,10 +8,12 @@ import torch.nn.functional as F
 
 from stawm.data import ImageSet
 from stawm.errors import DataError
-from stawm.measure.evaluate import check_fits, evaluate
-from stawm.model.objectives import Classification
+from stawm.experiments.check import check_pictures
+from stawm.measure.evaluate import evaluate
+from stawm.model.heads.classify import Classification
+from stawm.model.heads.head import Judge
 from stawm.model.stawm import Stawm
-from tiny_model import head_of, stawm
+from tiny_model import head_of, heads, stawm
 from tiny_run import TINY, digits, some
 
 
@@ -30,7 +32,7 @@ def images() -> ImageSet:
 
 def test_agrees_with_one_image_at_a_time(model: Stawm, images: ImageSet):
     assert images.labels is not None
-    found = evaluate(model, images, Classification(), batch_size=7)
+    found = evaluate(model, images, Judge({"classify": Classification()}), batch_size=7)
     model.eval()
     answers = torch.cat([model(one[None].float() / 255).logits for one in images.images])
     wrong = [(answers[:, look].argmax(-1) != images.labels).double().mean().item() for look in range(2)]
@@ -66,20 +68,20 @@ def test_images_of_another_shape_are_refused(model: Stawm, images: ImageSet):
 
 def test_labels_are_needed(images: ImageSet):
     with pytest.raises(DataError, match="no labels"):
-        check_fits(replace(images, labels=None), TINY.model)
+        check_pictures(replace(images, labels=None), TINY.model)
 
 
 def test_an_empty_set_is_refused(images: ImageSet):
     with pytest.raises(DataError, match="holds no images"):
-        check_fits(some(images, 0), TINY.model)
+        check_pictures(some(images, 0), TINY.model)
 
 
 @pytest.mark.parametrize("classes", [9, 11])
 def test_a_class_count_that_does_not_fit_is_refused(images: ImageSet, classes: int):
-    with pytest.raises(DataError, match=f"has 10 classes, the model answers {classes}; set model.classes=10"):
-        check_fits(images, replace(TINY.model, classes=classes))
+    with pytest.raises(DataError, match=f"10 classes.* {classes}; set model.heads.classify.classes=10"):
+        check_pictures(images, replace(TINY.model, heads=heads(classes)))
 
 
 def test_a_label_beyond_the_classes_is_refused(images: ImageSet):
     with pytest.raises(DataError, match="has 13 classes, the model answers 10"):
-        check_fits(replace(images, labels=torch.full((23,), 12)), TINY.model)
+        check_pictures(replace(images, labels=torch.full((23,), 12)), TINY.model)

@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 import torch
-from stawm.model.objectives import Batch, Classification
 from torch import Tensor
 
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import DrawConfig, Experiment
+from stawm.experiments.experiment import Experiment
+from stawm.model.heads.classify import Classification
+from stawm.model.heads.head import Batch
 from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
+from stawm.training import feed as feed_module
 from stawm.training import fit as fit_module
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
 from stawm.training.fit import fit
 from stawm.training.journal import Journal, Step, read_metrics
 from stawm.training.schedule import learning_rate
-from tiny_model import stawm
+from tiny_model import heads, stawm
 from tiny_run import STEPS, TINY, digits, with_data, with_model, with_training
 
 PLAIN = with_data(
@@ -49,7 +51,7 @@ def test_steps_are_those_of_a_plain_loop(tmp_path: Path):
     losses, norms = [], []
     for indices in order.split(16):
         batch = batch_of(data.train, indices)
-        loss = Classification().terms(model(batch.images), Batch(batch.images, batch.labels))["cross_entropy"]
+        loss = Classification().terms(model(batch.images).answers["classify"], batch)["cross_entropy"]
         optimiser.zero_grad()
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item())
@@ -70,7 +72,7 @@ def test_every_epoch_shows_each_image_once_in_an_order_of_its_own(tmp_path: Path
         seen.append(indices)
         return batch_of(images, indices, device)
 
-    monkeypatch.setattr(fit_module, "batch_of", spy)
+    monkeypatch.setattr(feed_module, "batch_of", spy)
     list(fit(TINY, tmp_path, data=digits()))
     first, second = torch.cat(seen[:STEPS]), torch.cat(seen[STEPS:])
     assert [len(indices) for indices in seen] == [16] * (2 * STEPS)
@@ -154,7 +156,7 @@ def test_matrices_decay_and_vectors_do_not(optimiser: str):
 
 def test_emitters_of_poses_learn_at_their_shares_of_the_rate():
     """The first step of Adam moves every weight by the learning rate, whatever its gradient."""
-    model = stawm(replace(TINY.model, draw=DrawConfig(latent=2)))
+    model = stawm(replace(TINY.model, heads=heads(10, latent=2)))
     config = replace(TINY.training, pose_share=0.125, paste_share=0.25, learning_rate=1e-2)
     shares = {"policy.emitter": 0.125, "policy.inverse": 0.25}
     made = optimiser_for(model, config)
@@ -215,12 +217,12 @@ class TestNotFinite:
 @pytest.mark.parametrize(
     ("experiment", "error", "told"),
     [
-        (with_model(classes=7), DataError, "has 10 classes, the model answers 7"),
+        (with_model(heads=heads(7)), DataError, "has 10 classes, the model answers 7"),
         (with_model(image=replace(TINY.model.image, channels=3)), DataError, "the model takes 3×28×28"),
         (with_data(hold_out=16), DataError, "data.hold_out=16 leaves nothing of 16 images"),
-        (with_data(hold_out=-1), DataError, "data.hold_out=-1"),
-        (with_training(epochs=0), UsageError, "at least one epoch"),
-        (with_training(batch_size=0), UsageError, "batch_size 0"),
+        (with_data(hold_out=-1), UsageError, "data.hold_out is -1"),
+        (with_training(epochs=0), UsageError, "training.epochs is 0"),
+        (with_training(batch_size=0), UsageError, "training.batch_size is 0"),
         (with_model(glimpse_height=1), UsageError, "cannot be built"),
         (None, UsageError, "name a preset"),
     ],

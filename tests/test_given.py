@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from stawm.data.prepare.given import MOST_PIXELS, in_words, open_given
 from stawm.errors import DataError
-from stawm.look.given import MOST_PIXELS, in_words, open_given
 
 
 def ramp(width: int = 9, height: int = 6) -> Image.Image:

@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from stawm.measure.health import health, warnings
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-from stawm.model.heads import Classified
+from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode
 
 BATCH, GLIMPSES, MEMORY = 40, 3, 8
@@ -20,6 +20,14 @@ def poses(centres: Tensor, scale: float | Tensor = 0.5) -> Tensor:
     return torch.cat([linear, centres[..., None]], -1)
 
 
+class Model(nn.Module):
+    """As much of a model as health asks for."""
+
+    def __init__(self, memory: HebbRosenblatt) -> None:
+        super().__init__()
+        self.memory = memory
+
+
 def episode(memory: HebbRosenblatt, where: Tensor, codes: Tensor, recalls: Tensor) -> Episode:
     query = torch.ones(len(codes), memory.size)
     return Episode(
@@ -29,7 +37,7 @@ def episode(memory: HebbRosenblatt, where: Tensor, codes: Tensor, recalls: Tenso
         glimpses=torch.zeros(*where.shape[:2], 1, 2, 2),
         codes=codes,
         state=memory(codes, query).state,
-        classified=Classified(query, recalls, torch.zeros(*where.shape[:2], 2)),
+        answers={"classify": Classified(query, recalls, torch.zeros(*where.shape[:2], 2))},
     )
 
 
@@ -41,7 +49,7 @@ def examined(
     healthy = poses(torch.rand(BATCH, GLIMPSES, 2) - 0.5)
     codes = torch.rand(BATCH, GLIMPSES, MEMORY)
     recalls = torch.rand(BATCH, GLIMPSES, MEMORY) * 6 if recalls is None else recalls
-    found = health(episode(memory, healthy if where is None else where, codes, recalls), memory)
+    found = health(episode(memory, healthy if where is None else where, codes, recalls), Model(memory))
     return {name: value.item() for name, value in found.items()}
 
 
@@ -49,7 +57,7 @@ def test_shares_at_either_bound_are_counted():
     memory = HebbRosenblatt(4)
     codes = torch.tensor([[[6.0, 0, 0, 1e-3], [6.0, 6, 2, 3]]])
     recalls = torch.tensor([[[6.0, 6, 6, 6], [6.0, 0, 1, 2]]])
-    found = health(episode(memory, poses(torch.zeros(1, 2, 2)), codes, recalls), memory)
+    found = health(episode(memory, poses(torch.zeros(1, 2, 2)), codes, recalls), Model(memory))
     assert found["codes_saturated"] == 3 / 8
     assert found["codes_silent"] == 2 / 8
     assert found["recalls_saturated"] == 1 / 4, "the terminal recall alone"
@@ -65,7 +73,7 @@ def test_the_bound_is_that_of_the_memorys_activation():
 def test_norm_and_rates_are_the_memorys():
     memory = HebbRosenblatt(2, delta=0.1, eta=0.5, theta=1.0)
     codes = torch.tensor([[[3.0, 4.0]]])
-    found = health(episode(memory, poses(torch.zeros(1, 1, 2)), codes, codes), memory)
+    found = health(episode(memory, poses(torch.zeros(1, 1, 2)), codes, codes), Model(memory))
     assert found["memory_norm"].item() == pytest.approx(0.5 * 25), "‖η e ⊗ p‖ with p = e"
     assert [found[rate].item() for rate in ("delta", "eta", "theta")] == pytest.approx([0.1, 0.5, 1.0])
 
@@ -74,7 +82,7 @@ def test_spreads_are_standard_deviations_over_the_batch_and_over_the_path():
     centres = torch.tensor([[[0.3, 0.0], [0.0, 0.2]], [[-0.3, 0.0], [0.0, -0.4]]])
     scale = torch.tensor([0.2, 0.4])[:, None, None, None]
     memory = HebbRosenblatt(4)
-    found = health(episode(memory, poses(centres, scale), torch.rand(2, 2, 4), torch.rand(2, 2, 4)), memory)
+    found = health(episode(memory, poses(centres, scale), torch.rand(2, 2, 4), torch.rand(2, 2, 4)), Model(memory))
     assert found["shift_spread/1"].item() == pytest.approx(0.3)
     assert found["shift_spread/2"].item() == pytest.approx(0.3)
     assert found["scale_spread/1"].item() == pytest.approx(0.1)

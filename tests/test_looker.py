@@ -10,13 +10,14 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.data import load_data
-from stawm.data.celeba import face
 from stawm.data.pictures import pixels_of, whole
+from stawm.data.prepare.given import Given, open_given
+from stawm.data.prepare.prepared import Prepared
+from stawm.data.sets.celeba import face
 from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, DrawConfig, Experiment, ImageConfig, ModelConfig
-from stawm.look.given import Given, open_given
-from stawm.look.looker import Looker, Prepared, preferred, shipped, sketches_alone
+from stawm.look.looker import Looker, preferred, shipped, sketches_alone
 from stawm.look.seen import Seen
 from stawm.show.picture import outline_of, pasted_outline_of
 from stawm.store.weights import Trained, load_trained
@@ -101,7 +102,6 @@ def test_what_a_looker_says_of_itself(kind: str):
     assert looker.classifies == (kind != "draws")
     assert looker.draws == (kind != "classifies")
     assert looker.classes == (() if kind == "draws" else ("a", "b", "c", "d"))
-    assert not looker.digits
     seen = look(looker, noise(looker))[0]
     assert (seen.prediction in looker.classes) if looker.classifies else seen.prediction is None
 
@@ -203,31 +203,6 @@ def test_faces_are_framed_as_in_training():
     assert (prepared.pixels.numpy() == pixels_of(coloured(178, 218), shape, face)).all()
     other = looker.prepare(open_given(coloured(100, 100), "x"))
     assert (other.pixels.numpy() == pixels_of(coloured(100, 100), shape, whole)).all()
-
-
-def test_only_models_of_handwritten_digits_get_digits():
-    image = ImageConfig(1, 28, 28)
-    assert looker_of(replace(SMALL, image=image), "mnist").digits
-    assert looker_of(replace(SMALL, image=image), "mnist-5k").digits
-    assert not looker_of(replace(SMALL, image=image), "fashion-mnist").digits
-    assert not looker_of(SMALL, "mnist").digits
-    sheet = Image.new("L", (100, 100), 255)
-    sheet.paste(0, (45, 20, 55, 80))
-    prepared = looker_of(replace(SMALL, image=image), "mnist").prepare(Given("x", sheet))
-    assert prepared.inverted
-    assert prepared.pixels.shape == (1, 28, 28)
-    assert int(prepared.pixels[0, 0, 0]) == 0
-
-
-def test_drawings_on_nothing_are_digits_in_either_colour():
-    looker = looker_of(replace(SMALL, image=ImageConfig(1, 28, 28)), "mnist")
-    seen = []
-    for ink in (0, 255):
-        drawn = Image.new("RGBA", (100, 100), (0, 0, 0, 0))
-        drawn.paste((ink, ink, ink, 255), (45, 20, 55, 80))
-        seen.append(looker.prepare(Given("x", drawn)))
-    assert torch.equal(seen[0].pixels, seen[1].pixels)
-    assert [one.inverted for one in seen] == [True, False]
 
 
 def test_weights_come_with_the_package_and_one_is_preferred():

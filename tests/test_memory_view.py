@@ -4,8 +4,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from stawm.look.memory_view import ABOVE, BELOW, MOST_CELLS, PALETTE, WHITE, ZERO, diverging, memory_views
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt, Read, State
+from stawm.look.memory_view import (
+    ABOVE,
+    BELOW,
+    MOST_CELLS,
+    PALETTE,
+    WHITE,
+    ZERO,
+    MemoryView,
+    diverging,
+    memory_views,
+)
+from stawm.memory.delta_rule import DeltaRule
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.memory.state import Read, State
 
 
 def written(memory: HebbRosenblatt, codes: Tensor) -> list[State]:
@@ -15,6 +27,12 @@ def written(memory: HebbRosenblatt, codes: Tensor) -> list[State]:
         state = memory.write(state, code)
         states.append(state)
     return states
+
+
+def views_of(memory: HebbRosenblatt, codes: Tensor) -> list[MemoryView]:
+    views = memory_views(memory, codes)
+    assert views is not None
+    return views
 
 
 def memory_of(size: int, read: Read = "codes") -> HebbRosenblatt:
@@ -29,7 +47,7 @@ def some_codes(batch: int, count: int, size: int) -> Tensor:
 @pytest.mark.parametrize("count", [1, 4, 9])
 def test_numbers_are_those_of_the_matrix_itself(read: Read, count: int):
     memory, codes = memory_of(7, read), some_codes(3, count, 7)
-    views, states = memory_views(memory, codes), written(memory, codes)
+    views, states = views_of(memory, codes), written(memory, codes)
     for row, view in enumerate(views):
         assert view.size == 7
         matrices = torch.stack([memory.matrix(state)[row] for state in states])
@@ -51,7 +69,7 @@ def diverging_place(matrix: Tensor, scale: float) -> Tensor:
 
 def test_a_large_matrix_is_shown_by_the_means_of_its_blocks():
     memory, codes = memory_of(4 * MOST_CELLS), some_codes(1, 3, 4 * MOST_CELLS)
-    view = memory_views(memory, codes)[0]
+    view = views_of(memory, codes)[0]
     whole = memory.matrix(written(memory, codes)[-1])[0]
     means = whole.reshape(MOST_CELLS, 4, MOST_CELLS, 4).mean((1, 3))
     assert view.steps[-1].matrix.shape == (MOST_CELLS, MOST_CELLS)
@@ -59,7 +77,7 @@ def test_a_large_matrix_is_shown_by_the_means_of_its_blocks():
 
 
 def test_no_more_than_sixteen_singular_values():
-    view = memory_views(memory_of(40), some_codes(1, 20, 40))[0]
+    view = views_of(memory_of(40), some_codes(1, 20, 40))[0]
     assert len(view.steps[-1].singular_values) == 16
     assert list(view.steps[-1].singular_values) == sorted(view.steps[-1].singular_values, reverse=True)
 
@@ -67,7 +85,7 @@ def test_no_more_than_sixteen_singular_values():
 @pytest.mark.parametrize("read", ["codes", "responses"])
 def test_each_pair_is_asked_by_its_key_and_compared_by_its_value(read: Read):
     memory, codes = memory_of(12, read), some_codes(2, 5, 12)
-    views = memory_views(memory, codes)
+    views = views_of(memory, codes)
     state, responses = memory.start(2), []
     rates = memory.rates()
     for code in codes.unbind(1):
@@ -85,14 +103,14 @@ def test_each_pair_is_asked_by_its_key_and_compared_by_its_value(read: Read):
 
 def test_codes_apart_from_each_other_come_back_and_the_same_code_twice_does_too():
     codes = torch.eye(6)[:4][None]
-    view = memory_views(memory_of(6), codes)[0]
+    view = views_of(memory_of(6), codes)[0]
     assert [(recall.best, round(recall.cosine, 5)) for recall in view.recalls] == [(1, 1), (2, 1), (3, 1), (4, 1)]
     assert view.similarity == tuple(tuple(row) for row in torch.eye(4).tolist())
 
 
 def test_a_blank_code_is_like_nothing():
     codes = torch.stack([torch.zeros(5), torch.ones(5)])[None]
-    view = memory_views(memory_of(5), codes)[0]
+    view = views_of(memory_of(5), codes)[0]
     assert view.similarity[0] == (0.0, 0.0)
     assert view.similarity[1] == pytest.approx((0.0, 1.0))
     assert view.steps[0].norm == 0
@@ -101,15 +119,15 @@ def test_a_blank_code_is_like_nothing():
 
 
 def test_an_empty_memory_has_no_scale():
-    view = memory_views(memory_of(5), torch.zeros(1, 2, 5))[0]
+    view = views_of(memory_of(5), torch.zeros(1, 2, 5))[0]
     assert view.scale == 0
     assert all((step.matrix == ZERO).all() for step in view.steps)
 
 
 def test_one_look_does_not_change_with_the_others_beside_it():
     memory, codes = memory_of(9), some_codes(3, 4, 9)
-    alone = memory_views(memory, codes[1:2])[0]
-    together = memory_views(memory, codes)[1]
+    alone = views_of(memory, codes[1:2])[0]
+    together = views_of(memory, codes)[1]
     assert together.scale == pytest.approx(alone.scale, abs=1e-6)
     assert np.allclose(together.similarity, alone.similarity, atol=1e-6)
     assert np.allclose([step.norm for step in together.steps], [step.norm for step in alone.steps], atol=1e-5)
@@ -119,3 +137,23 @@ def test_the_colours_run_from_blue_through_white_to_red():
     assert [tuple(PALETTE[place].tolist()) for place in (1, ZERO, 255)] == [BELOW, WHITE, ABOVE]
     places = diverging(torch.tensor([[[-3.0, -1.0, 0.0, 0.5, 1.0, 9.0]]]), 1.0)
     assert places.tolist() == [[[1, 1, 128, 192, 255, 255]]]
+
+
+def test_a_memory_that_cannot_tell_what_it_is_made_of_has_no_view():
+    class Shy(HebbRosenblatt):
+        def contents(self, codes: Tensor) -> None:
+            return None
+
+    assert memory_views(Shy(4), some_codes(2, 3, 4)) is None
+
+
+def test_the_delta_rule_has_a_view_too():
+    """Its newest write always comes back; W is what its writes added up to."""
+    memory, codes = DeltaRule(6), some_codes(2, 3, 6)
+    views = memory_views(memory, codes)
+    assert views is not None
+    state = memory(codes, codes[:, 0]).state
+    for row, view in enumerate(views):
+        assert view.steps[-1].norm == pytest.approx(float(memory.matrix(state)[row].norm()), rel=1e-4)
+        assert view.recalls[-1].cosine == pytest.approx(1.0, abs=1e-4)
+        assert view.recalls[-1].best == 3

@@ -9,41 +9,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import Normal, kl_divergence
 
-from stawm.experiments.experiment import DrawConfig
-from stawm.model.objectives import (
-    Batch,
-    Classification,
-    Drawing,
-    Together,
-    concatenated_divergence,
-    joint_divergence,
-)
-from tiny_model import SMALL, small
+from stawm.errors import DataError
+from stawm.model.heads.classify import Classification, Classified
+from stawm.model.heads.draw import Drawing, Drawn, concatenated_divergence, joint_divergence
+from stawm.model.heads.head import Batch, Judge, known_scores
+from tiny_model import heads, small
 
 IMAGES = torch.rand(2, 1, 12, 12)
 
 
 def test_classification_judges_the_terminal_answer() -> None:
-    episode = small()(IMAGES)
-    assert episode.classified is not None
-    logits = torch.zeros_like(episode.logits)
+    believed = small()(IMAGES).answer("classify", Classified)
+    logits = torch.zeros_like(believed.logits)
     logits[:, -1, 1] = 100.0
-    sure = replace(episode, classified=replace(episode.classified, logits=logits))
+    sure = replace(believed, logits=logits)
     batch = Batch(IMAGES, torch.tensor([1, 2]))
     assert Classification().terms(sure, batch)["cross_entropy"].item() == pytest.approx(50.0)
     assert Classification(weight=0.5).terms(sure, batch)["cross_entropy"].item() == pytest.approx(25.0)
     assert Classification().scores(sure, batch)["error"].tolist() == [0.0, 1.0]
-    even = replace(episode, classified=replace(episode.classified, logits=torch.zeros_like(logits)))
+    even = replace(believed, logits=torch.zeros_like(logits))
     assert Classification(0.1).terms(even, batch)["cross_entropy"].item() == pytest.approx(log(4))
 
 
 def test_anytime_weighs_the_answers_before_the_last() -> None:
     """By hand: of three answers the first is wrong by 60, the second even over four classes, the last right."""
-    episode = small()(IMAGES)
-    assert episode.classified is not None
-    logits = torch.zeros_like(episode.logits)
+    believed = small()(IMAGES).answer("classify", Classified)
+    logits = torch.zeros_like(believed.logits)
     logits[:, 0, 3], logits[:, -1, 1] = 60.0, 60.0
-    shown = replace(episode, classified=replace(episode.classified, logits=logits))
+    shown = replace(believed, logits=logits)
     batch = Batch(IMAGES, torch.tensor([1, 1]))
     terms = Classification(weight=2, anytime=0.5).terms(shown, batch)
     assert terms["cross_entropy"].item() == pytest.approx(0.0, abs=1e-6)
@@ -53,15 +46,14 @@ def test_anytime_weighs_the_answers_before_the_last() -> None:
 
 def test_drawing_sums_over_pixels_and_weighs_the_divergence_for_each_image() -> None:
     """By hand: a canvas that is wrong by 0.5 everywhere, with a divergence of ½ for each of 3 × 2 latent numbers."""
-    episode = small(classes=0, draw=DrawConfig(latent=2))(IMAGES)
-    assert episode.drawn is not None
-    drawn = replace(
-        episode.drawn,
+    drawn = small(heads=heads(latent=2))(IMAGES).answer("draw", Drawn)
+    wrong = replace(
+        drawn,
         mean=torch.ones(2, 3, 2),
         log_variance=torch.zeros(2, 3, 2),
-        painting=replace(episode.drawn.painting, canvases=(IMAGES + 0.5)[:, None].repeat(1, 3, 1, 1, 1)),
+        painting=replace(drawn.painting, canvases=(IMAGES + 0.5)[:, None].repeat(1, 3, 1, 1, 1)),
     )
-    wrong, batch = replace(episode, drawn=drawn), Batch(IMAGES, None)
+    batch = Batch(IMAGES, None)
     terms = Drawing(beta=4, weight=2).terms(wrong, batch)
     assert terms["squared_error"].item() == pytest.approx(2 * 0.25 * 144)
     assert terms["divergence"].item() == pytest.approx(2 * 4 / 128 * 3)
@@ -92,18 +84,20 @@ def test_a_mean_over_dimensions_would_tell_the_divergences_apart_by_the_number_o
 
 
 def test_the_sketchpad_sums_both() -> None:
-    model = small(draw=DrawConfig(latent=2))
+    model = small(heads=heads(4, latent=2))
     episode, batch = model(IMAGES), Batch(IMAGES, torch.tensor([1, 2]))
-    both = Together((Classification(), Drawing()))
+    both = Judge({"classify": Classification(), "draw": Drawing()})
     assert set(both.terms(episode, batch)) == {"cross_entropy", "squared_error", "divergence"}
     assert set(both.scores(episode, batch)) == {"error", "mse"}
+    assert {name: score.shape for name, score in both.after_each(episode, batch).items()} == {"error": (2, 3)}
 
 
-def test_what_a_model_does_not_do_cannot_be_judged() -> None:
-    with pytest.raises(ValueError, match="needs labels"):
-        Classification().terms(small()(IMAGES), Batch(IMAGES, None))
-    with pytest.raises(ValueError, match="does not draw"):
-        Drawing().terms(small()(IMAGES), Batch(IMAGES, None))
-    with pytest.raises(ValueError, match="does not classify"):
-        Classification().terms(small(classes=0, draw=DrawConfig(latent=2))(IMAGES), Batch(IMAGES, None))
-    assert SMALL.draw.latent == 0
+def test_classification_needs_labels() -> None:
+    with pytest.raises(DataError, match="labels"):
+        Classification().terms(small()(IMAGES).answers["classify"], Batch(IMAGES, None))
+
+
+def test_scores_are_told_as_people_read_them() -> None:
+    scores = known_scores()
+    assert scores["error"].told(0.0041, 0.0003) == "0.41 % ± 0.03"
+    assert scores["mse"].told(0.01283) == "0.0128"

@@ -1,25 +1,17 @@
 """A recipe takes channels, size and classes from a folder of pictures."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from PIL import Image
 
+from stawm.data.data_set import Facts
 from stawm.errors import UsageError
 from stawm.experiments.check import check
-from stawm.experiments.own import OWN_PICTURES, Facts, check_size, facts_of, fitted_to, own_pictures, told
+from stawm.experiments.own import OWN_PICTURES, check_size, fitted_to, own_pictures, told
 from stawm.experiments.presets import preset
 
 COLOURS = Facts((3, 30, 40), ("a", "b", "c"), 36)
 GREY = Facts((1, 100, 80), (), 1_000_000)
-
-
-def test_facts_are_those_of_the_pictures(tmp_path: Path):
-    for name in ("a/1.png", "a/2.png", "b/1.png"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        Image.new("RGB", (40, 30)).save(tmp_path / name)
-    assert facts_of(f"folder:{tmp_path}") == Facts((3, 30, 40), ("a", "b"), 3)
 
 
 def test_a_preset_takes_size_channels_and_classes():

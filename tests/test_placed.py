@@ -6,13 +6,13 @@ from PIL import Image, ImageDraw
 
 from stawm.data import load_data
 from stawm.data.pictures import framed, whole
+from stawm.data.prepare.digit import BOX, SIDE, as_digit
+from stawm.data.prepare.given import Given, open_given
+from stawm.data.prepare.ink import box_of
+from stawm.data.prepare.placed import Placed, placed_by
+from stawm.data.sets.celeba import face_or_whole
 from stawm.experiments.experiment import ImageConfig
-from stawm.look.digit import BOX, SIDE, as_digit
-from stawm.look.given import Given, open_given
-from stawm.look.ink import box_of
 from stawm.look.looker import Looker
-from stawm.look.placed import Placed, placed_by
-from stawm.show.cutout import face_or_whole
 from stawm.store.weights import load_trained
 
 Box = tuple[float, float, float, float]

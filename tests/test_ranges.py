@@ -1,67 +1,82 @@
 """Numbers that a setting cannot take are refused in one line, before a run begins."""
 
 import math
-from dataclasses import fields, is_dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stawm.errors import UsageError
+from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS
-from stawm.experiments.ranges import RANGES, Range, check_ranges
+from stawm.memory.delta_rule import DeltaRuleConfig
+from stawm.ranges import ANY, Range, leaves
 from stawm.training.fit import fit
-from tiny_run import TINY, digits
+from tiny_model import heads
+from tiny_run import digits, with_model
 
-CHECKED_ELSEWHERE = {
-    "data.views": "check_start",
-    "data.hold_out": "splits_of",
-    "training.epochs": "fit",
-    "training.batch_size": "fit",
-}
+WHOLE = with_model(hidden=32, heads=heads(10, latent=2))
+SETTINGS = [*leaves({part: getattr(WHOLE, part) for part in ("model", "data", "training")})]
+RANGES = {name: wanted for name, _, wanted in SETTINGS if wanted is not None and wanted != ANY}
 
 
-def changed(record: Any, path: str, value: float) -> Any:
+def changed(record: Any, path: str, value: Any) -> Any:
     """`record` with the setting at the dotted `path` set to `value`."""
     name, _, rest = path.partition(".")
-    return replace(record, **{name: changed(getattr(record, name), rest, value) if rest else value})
+    part = record[name] if isinstance(record, dict) else getattr(record, name)
+    inside = changed(part, rest, value) if rest else value
+    return record | {name: inside} if isinstance(record, dict) else replace(record, **{name: inside})
 
 
-def numbers(record: Any, above: str = "") -> set[str]:
-    """The dotted paths of all settings of a record that are numbers."""
-    found: set[str] = set()
-    for part in fields(record):
-        value, path = getattr(record, part.name), f"{above}{part.name}"
-        if is_dataclass(value):
-            found |= numbers(value, f"{path}.")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.add(path)
-    return found
-
-
-def test_every_number_of_data_training_and_objective_is_checked_somewhere() -> None:
-    parts = ("data.", "training.", "objective.")
-    asked = {path for path in numbers(TINY) if path.startswith(parts)}
-    checked = {path for path in RANGES if path.startswith(parts)}
-    assert asked == checked | CHECKED_ELSEWHERE.keys()
-    assert not checked & CHECKED_ELSEWHERE.keys()
+def test_every_number_has_a_range() -> None:
+    """So a new setting, of a rule or of a head too, cannot be forgotten."""
+    of_delta_rule = [(name, value, wanted) for name, value, wanted in leaves(DeltaRuleConfig())]
+    for name, value, wanted in (*SETTINGS, *of_delta_rule):
+        number = isinstance(value, int | float | tuple) and not isinstance(value, bool)
+        assert number == (wanted is not None), name
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_presets_lie_within(name: str) -> None:
-    check_ranges(PRESETS[name])
+    preset = PRESETS[name]
+    source = "runs/some" if preset.after else ""
+    check(replace(preset, training=replace(preset.training, start_from=source)))
 
 
 @pytest.mark.parametrize("path", list(RANGES))
 def test_what_lies_outside_is_refused_and_leaves_nothing_behind(path: str, tmp_path: Path) -> None:
-    whole = isinstance(attrgetter(path)(TINY), int)
+    [value] = [value for name, value, _ in SETTINGS if name == path]
+    whole = isinstance(value, int | tuple)
     for number in (-1,) if whole else (-1.0, RANGES[path].high + 1, math.nan):
-        experiment: Experiment = changed(TINY, path, number)
+        wrong = (*value[:-1], number) if isinstance(value, tuple) and value else (number,)
+        experiment: Experiment = changed(WHOLE, path, wrong if isinstance(value, tuple) else number)
         with pytest.raises(UsageError, match=rf"^{path} is {number:g}; give a number (of|above|from) "):
             next(fit(experiment, tmp_path / "run", data=digits()))
         assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model.heads": {}}, "heads"),
+        ({"model.kind": "vae", "model.heads": heads(10)}, "draws"),
+        ({"training.learns": "nobody"}, "classify"),
+        ({"training.learns": "draw"}, "draw"),
+        ({"training.learns": "classify"}, "start-from"),
+        ({"data.views": 3}, "data.views=3"),
+        ({"model.heads": {"draw": heads(10)["classify"]}}, "DrawConfig"),
+        ({"model.heads": {"dance": heads(10)["classify"]}}, "dance"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:
+    experiment = WHOLE
+    for path, value in change.items():
+        experiment = changed(experiment, path, value)
+    with pytest.raises(UsageError, match=told) as error:
+        check(experiment)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

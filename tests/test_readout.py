@@ -8,16 +8,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from stawm.baselines.beta_vae import BetaVae
+from stawm.baselines.beta_vae import BetaVae, LatentReadout
+from stawm.errors import UsageError
 from stawm.experiments.build import Model, build
-from stawm.experiments.experiment import DrawConfig, MemoryConfig, ModelConfig
-from stawm.model.readout import LatentReadout, MemoryReadout, Readout
+from stawm.experiments.experiment import ModelConfig
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.readout import MemoryReadout, Readout
 from stawm.model.stawm import Stawm
-from tiny_model import SMALL, silent
+from tiny_model import SMALL, heads, silent
 
 CONFIGS = {
-    "stawm": replace(SMALL, draw=DrawConfig(latent=3), memory=MemoryConfig(size=10, learn_rates=True), dropout=0.3),
-    "vae": replace(SMALL, kind="vae", draw=DrawConfig(latent=3)),
+    "stawm": replace(
+        SMALL, heads=heads(4, latent=3), memory=HebbRosenblattConfig(size=10, learn_rates=True), dropout=0.3
+    ),
+    "vae": replace(SMALL, kind="vae", heads=heads(4, latent=3)),
 }
 LEARNS = {
     "stawm": ["classify.classify.bias", "classify.classify.weight", "classify.query.project.bias",
@@ -31,7 +35,7 @@ def lively(config: ModelConfig) -> Model:
     torch.manual_seed(0)
     model = build(config)
     for name, weight in model.named_parameters():
-        if name in ("what.weight", "where.weight", "classify.query.project.weight"):
+        if name in ("what.weight", "where.weight", "heads.classify.query.project.weight"):
             nn.init.normal_(weight, std=6.0)
         elif name == "policy.emitter.pose.weight":
             nn.init.normal_(weight, std=0.4)
@@ -41,7 +45,7 @@ def lively(config: ModelConfig) -> Model:
 
 
 def readout_of(model: Model) -> Readout[BetaVae] | MemoryReadout:
-    return LatentReadout(model) if isinstance(model, BetaVae) else MemoryReadout(model)
+    return LatentReadout(model) if isinstance(model, BetaVae) else MemoryReadout(model, "classify")
 
 
 def taught_once(readout: nn.Module, pictures: Tensor) -> None:
@@ -49,7 +53,7 @@ def taught_once(readout: nn.Module, pictures: Tensor) -> None:
     optimiser = torch.optim.Adam([weight for weight in readout.parameters() if weight.requires_grad], lr=1e-2)
     for _ in range(3):
         optimiser.zero_grad()
-        F.cross_entropy(readout(pictures).classified.logits[:, -1], torch.arange(len(pictures)) % 4).backward()
+        F.cross_entropy(readout(pictures).answers["classify"].logits[:, -1], torch.arange(len(pictures)) % 4).backward()
         optimiser.step()
 
 
@@ -61,9 +65,9 @@ def test_only_the_classifier_and_the_rates_learn(kind: str) -> None:
     taught_once(readout_of(model), torch.rand(8, 1, 12, 12))
     moved = [name for name, value in model.state_dict().items() if not torch.equal(value, before[name])]
     assert sorted(moved) == LEARNS[kind]
-    graded = [name for name, weight in model.named_parameters() if weight.grad is not None]
+    graded = [name.removeprefix("heads.") for name, weight in model.named_parameters() if weight.grad is not None]
     assert sorted(graded) == LEARNS[kind]
-    assert set(silent(model)).isdisjoint(LEARNS[kind])
+    assert {name.removeprefix("heads.") for name in silent(model)}.isdisjoint(LEARNS[kind])
 
 
 def test_norms_would_move_in_a_model_that_is_not_frozen() -> None:
@@ -78,9 +82,9 @@ def test_norms_would_move_in_a_model_that_is_not_frozen() -> None:
 def test_all_but_the_learning_parts_stay_in_evaluation_mode(kind: str) -> None:
     model = lively(CONFIGS[kind])
     readout = nn.Sequential(readout_of(model)).train()[0]
-    frozen = {name.split(".")[0] for name, part in model.named_modules() if name and not part.training}
-    assert model.classify is not None and model.classify.training
-    assert frozen == {name for name, _ in model.named_children()} - {"classify", "memory"}
+    learning = {"stawm": ("heads.classify", "memory"), "vae": ("classify",)}[kind]
+    for name, part in model.named_modules():
+        assert part.training == name.startswith(learning), name
     readout.eval()
     assert not any(part.training for part in readout.modules())
 
@@ -90,24 +94,26 @@ def test_stored_features_answer_as_pictures_and_as_the_whole_model(kind: str) ->
     model, images = lively(CONFIGS[kind]), torch.rand(6, 1, 12, 12)
     readout = readout_of(model).eval()
     features = torch.cat([readout.features(part) for part in images.split(4)])
-    from_features, from_images, whole = readout(features), readout(images), model(images)
-    torch.testing.assert_close(from_features.classified.logits, from_images.classified.logits, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(from_features.classified.logits, whole.classified.logits, rtol=1e-5, atol=1e-6)
-    assert whole.classified.logits[:, -1].std(0).min() > 1e-3, "answers differ from image to image"
+    answered = (readout(features), readout(images), model(images))
+    from_features, from_images, whole = (one.answers["classify"].logits for one in answered)
+    torch.testing.assert_close(from_features, from_images, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(from_features, whole, rtol=1e-5, atol=1e-6)
+    assert whole[:, -1].std(0).min() > 1e-3, "answers differ from image to image"
     assert not features.requires_grad
 
 
 def test_a_stawm_readout_keeps_what_health_asks_for() -> None:
     model, images = lively(CONFIGS["stawm"]), torch.rand(6, 1, 12, 12)
     assert isinstance(model, Stawm)
-    readout = MemoryReadout(model).eval()
+    readout = MemoryReadout(model, "classify").eval()
     kept, whole = readout(readout.features(images)), model(images)
     torch.testing.assert_close(kept.codes, whole.codes)
-    torch.testing.assert_close(readout.memory.norm(kept.state), model.memory.norm(whole.state))
-    torch.testing.assert_close(kept.classified.recalls, whole.classified.recalls)
+    assert readout.memory is model.memory
+    torch.testing.assert_close(model.memory.norm(kept.state), model.memory.norm(whole.state))
+    torch.testing.assert_close(kept.answers["classify"].recalls, whole.answers["classify"].recalls)
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_a_model_without_a_classifier_cannot_be_read_out(kind: str) -> None:
-    with pytest.raises(ValueError, match="build one with classes"):
-        readout_of(build(replace(CONFIGS[kind], classes=0)))
+    with pytest.raises(UsageError, match="classif"):
+        readout_of(build(replace(CONFIGS[kind], heads=heads(latent=3))))

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from stawm.experiments.experiment import TrainingConfig
-from stawm.training.schedule import FLOOR, average_decay, learning_rate, update_average
+from stawm.training.averages import average_decay, update_average
+from stawm.training.schedule import FLOOR, learning_rate
 
 BASE = TrainingConfig(epochs=10, learning_rate=0.5, schedule="constant")
 

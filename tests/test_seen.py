@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from stawm.data.prepare.placed import Placed
 from stawm.look.memory_view import PALETTE, MemoryStep, MemoryView, StoredRecall
-from stawm.look.placed import Placed
 from stawm.look.seen import Pixels, Seen, SeenGlimpse, png_of, png_url, rounded
 
 CORNERS = ((0.0, 0.0), (10.123456, 0.0), (10.0, -3.0), (0.0, 7.0))

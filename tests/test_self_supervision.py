@@ -11,30 +11,32 @@ import stawm
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import CnnConfig, DrawConfig, Experiment, MemoryConfig
+from stawm.experiments.experiment import CnnConfig, Experiment
 from stawm.measure.evaluate import evaluate
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.store.checkpoint import newest_checkpoint
 from stawm.store.weights import export, load
-from stawm.training import fit as fit_module
+from stawm.training import feed as feed_module
+from stawm.training.feed import Feed, Views, stored_features
 from stawm.training.fit import fit
 from stawm.training.journal import Record, Step
-from stawm.training.start import Views, stored_features
+from tiny_model import heads, memory_of
 from tiny_run import TINY, digits, with_data, with_model, with_training
 
 DRAW = with_model(
     with_training(with_data(TINY, rotate=0.0), epochs=2, average=0.0, learning_rate=1e-2),
-    classes=0,
-    draw=DrawConfig(latent=3),
-    memory=MemoryConfig(size=16),
+    heads=heads(latent=3),
+    memory=HebbRosenblattConfig(size=16),
 )
 VAE = with_model(DRAW, kind="vae", glimpse=CnnConfig(filters=(4, 8), strides=(2, 2), block="plain4"))
-RATES = MemoryConfig(size=16, learn_rates=True)
+RATES = HebbRosenblattConfig(size=16, learn_rates=True)
 HEADS = ("classify.", "memory.shift")
 
 
 def self_supervised(source: Path | str, drawing: Experiment = DRAW, **training: object) -> Experiment:
-    experiment = replace(with_model(drawing, classes=10, memory=RATES), name="self-taught", after="mnist-draw-6")
-    return with_training(experiment, learns="head", start_from=str(source), **training)
+    both = with_model(drawing, heads=heads(10, latent=3), memory=RATES)
+    experiment = replace(both, name="self-taught", after="mnist-draw-6")
+    return with_training(experiment, learns="classify", start_from=str(source), **training)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def weights_of(run: Path) -> dict[str, Tensor]:
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on pictures stay pictures, and the whole frozen model looks at them in every step."""
-    monkeypatch.setattr(fit_module._Fit, "_store", lambda run: None)
+    monkeypatch.setattr(Feed, "store", lambda feed, *given, **options: None)
 
 
 def plain(records: list[Record]) -> list[dict[str, object]]:
@@ -87,8 +89,8 @@ def test_stored_features_teach_what_the_slow_way_teaches(
     fast_model, slow_model = load(tmp_path / "fast"), load(tmp_path / "slow")
     images = batch_of(digits().test, torch.arange(30)).images
     with torch.no_grad():
-        logits = fast_model(images).classified.logits
-        torch.testing.assert_close(logits, slow_model(images).classified.logits, rtol=1e-5, atol=1e-5)
+        logits = fast_model(images).answers["classify"].logits
+        torch.testing.assert_close(logits, slow_model(images).answers["classify"].logits, rtol=1e-5, atol=1e-5)
     assert logits[:, -1].std(0).mean() > 0.05, "answers differ from image to image"
     assert fast[-1].train["loss"] == pytest.approx(slower[-1].train["loss"], rel=1e-5)
     assert fast[-1].held_out["terms"] == pytest.approx(slower[-1].held_out["terms"], rel=1e-5)
@@ -146,7 +148,7 @@ def test_with_augmentation_pictures_are_looked_at_anew(
         raise AssertionError("features of varied pictures must not be stored")
 
     for name in ("stored_features", "Views"):
-        monkeypatch.setattr(fit_module, name, never)
+        monkeypatch.setattr(feed_module, name, never)
     varied = with_data(self_supervised(drawing, epochs=1), rotate=10.0)
     [record] = fit(varied, tmp_path, data=digits())
     drew = load(drawing).state_dict()
@@ -211,9 +213,7 @@ def test_a_run_with_views_is_resumed_to_the_same_end(drawing: Path, tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("preset", "views", "rotate"), [("head", 2, 0.0), ("head", -1, 20.0), ("head", 1, 20.0), ("all", 2, 20.0)]
-)
+@pytest.mark.parametrize(("preset", "views", "rotate"), [("head", 2, 0.0), ("head", 1, 20.0), ("all", 2, 20.0)])
 def test_views_that_nothing_would_use_are_refused(
     preset: str, views: int, rotate: float, drawing: Path, tmp_path: Path
 ) -> None:
@@ -240,7 +240,7 @@ def test_rates_start_where_the_drawing_model_left_them(tmp_path: Path) -> None:
     source = build(learnt.model)
     assert isinstance(source, stawm.Stawm)
     with torch.no_grad():
-        source.memory.shift.copy_(torch.tensor([0.3, -0.2, 0.1]))
+        memory_of(source).shift.copy_(torch.tensor([0.3, -0.2, 0.1]))
     export(source, learnt, tmp_path / "source")
     steps = with_training(self_supervised(tmp_path / "source", learnt), epochs=1, learning_rate=0.0)
     list(fit(steps, tmp_path / "run", data=digits(16, 5)))
@@ -262,7 +262,7 @@ def test_without_weights_it_says_what_to_train_first(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         next(fit(self_supervised(""), tmp_path / "run", data=few()))
     told = str(error.value)
-    assert "train mnist-draw-6 first" in told and "--training.start_from runs/mnist-draw-6-seed0" in told
+    assert "train mnist-draw-6 first" in told and "--training.start-from runs/mnist-draw-6-seed0" in told
     assert "\n" not in told
     assert not (tmp_path / "run").exists()
 
@@ -272,7 +272,10 @@ def test_without_weights_it_says_what_to_train_first(tmp_path: Path) -> None:
     [
         (with_model(DRAW, glimpses=3), r"was trained with model\.glimpses = 3, not 2; set --model\.glimpses 3"),
         (with_model(DRAW, memory=replace(RATES, delta=0.1)), r"model\.memory\.delta = 0\.1, not 0\.2"),
-        (with_model(DRAW, classes=10), "has learnt from labels, .* start from a drawing model such as mnist-draw-6"),
+        (
+            with_model(DRAW, heads=heads(10, latent=3)),
+            "from labels.* such as mnist-draw-6",
+        ),
         (VAE, r"model\.kind = 'vae', not 'stawm'"),
     ],
 )
@@ -290,6 +293,6 @@ def test_weights_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_a_frozen_model_without_a_classifier_has_nothing_to_learn(drawing: Path, tmp_path: Path) -> None:
-    experiment = with_model(self_supervised(drawing), classes=0)
-    with pytest.raises(UsageError, match=r"learns=head needs a classifier to teach; set model\.classes"):
+    experiment = with_model(self_supervised(drawing), heads=heads(latent=3))
+    with pytest.raises(UsageError, match=r"training\.learns is 'classify'"):
         next(fit(experiment, tmp_path / "run", data=few()))

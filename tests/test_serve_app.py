@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from stawm import __version__
-from stawm.look.given import open_given
+from stawm.data.prepare.given import open_given
 from stawm.serve.schema import Looks, Model
 from tiny_server import JSON, Answer, Asker, asking, form_body, look_body, looker, png, until
 

@@ -13,6 +13,7 @@ from stawm.experiments.build import build
 from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors
 from stawm.store.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from stawm.training.fit import fit
+from tiny_model import heads
 from tiny_run import TINY, digits, with_data, with_model, with_training
 
 
@@ -130,7 +131,7 @@ def test_half_precision_is_for_matrices_only_and_comes_back_as_single(tmp_path: 
     export(model, TINY, tmp_path / "half", half=True)
     export(model, TINY, tmp_path / "full")
     half, full = (read_tensors(tmp_path / form / "model.safetensors", "")[0] for form in ("half", "full"))
-    large = {name for name, weight in model.named_parameters() if weight.dim() > 1}
+    large = {name.removeprefix("heads.") for name, weight in model.named_parameters() if weight.dim() > 1}
     assert {name for name, value in half.items() if value.dtype == torch.float16} == large
     assert all(torch.equal(half[name], full[name]) for name in full.keys() - large)
     loaded = load(tmp_path / "half")
@@ -150,7 +151,7 @@ def test_classes_have_the_names_of_their_data_set(tmp_path: Path):
     assert load_trained(export(build(TINY.model), TINY, tmp_path / "a")).classes == tuple("0123456789")
     clothes = with_data(name="fashion-mnist")
     assert load_trained(export(build(TINY.model), clothes, tmp_path / "b")).classes[1] == "trouser"
-    own = with_model(with_data(name="folder:pets"), classes=2)
+    own = with_model(with_data(name="folder:pets"), heads=heads(2))
     assert load_trained(export(build(own.model), own, tmp_path / "c", classes=("cat", "dog"))).classes == ("cat", "dog")
     config = json.loads((tmp_path / "c" / "config.json").read_text())
     del config["classes"]
@@ -202,7 +203,7 @@ def test_a_later_format(folder: Path):
 
 def test_weights_of_another_model(folder: Path):
     config = json.loads((folder / "config.json").read_text())
-    other = with_model(classes=7).to_dict()
+    other = with_model(heads=heads(7)).to_dict()
     (folder / "config.json").write_text(json.dumps(config | {"experiment": other}))
     with pytest.raises(CheckpointError, match=r"of another model: .*classify") as error:
         load(folder)

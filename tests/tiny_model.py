@@ -10,7 +10,8 @@ from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, ImageConfig, ModelConfig
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt, HebbRosenblattConfig
 from stawm.model.heads.classify import ClassificationHead, ClassifyConfig
-from stawm.model.heads.draw import DrawingHead
+from stawm.model.heads.draw import DrawConfig, DrawingHead
+from stawm.model.heads.head import HeadConfig
 from stawm.model.stawm import Stawm
 
 SMALL = ModelConfig(
@@ -24,6 +25,12 @@ SMALL = ModelConfig(
     memory=HebbRosenblattConfig(size=10),
     dropout=0.0,
 )
+
+
+def heads(classes: int = 0, **draw: Any) -> dict[str, HeadConfig]:
+    """A head that classifies, one that draws (`latent=…`), or both."""
+    classify: dict[str, HeadConfig] = {"classify": ClassifyConfig(classes=classes)} if classes else {}
+    return classify | ({"draw": DrawConfig(**draw)} if draw else {})
 
 
 def stawm(config: ModelConfig) -> Stawm:

@@ -14,15 +14,36 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
-from stawm.data.catalogue import CIFAR10, FASHION_MNIST, MNIST, Download, PublishedSet
+from stawm.data.data_set import DATA_SETS
+from stawm.data.fetched import FetchedSet
+from stawm.data.published import Download, Published
+from stawm.data.sets.cifar10 import CIFAR10
+from stawm.data.sets.fashion_mnist import FASHION_MNIST
+from stawm.data.sets.mnist import MNIST
 
 
 @dataclass(frozen=True)
 class Tiny:
-    published: PublishedSet
+    record: FetchedSet
     files: Mapping[str, bytes]
+
+    @property
+    def published(self) -> Published:
+        return self.record.published
+
+    def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Take the place of the set of its name for as long as a test runs."""
+        assert self.record.name in DATA_SETS
+        monkeypatch.setitem(DATA_SETS._things, self.record.name, self.record)
+
+
+def tiny(like: FetchedSet, files: Mapping[str, bytes], site: str, downloads: tuple[Download, ...]) -> Tiny:
+    sums = {name: md5(content) for name, content in files.items()}
+    published = replace(like.published, files=sums, downloads=downloads, sites=(site,))
+    return Tiny(replace(like, published=published), files)
 
 
 def md5(content: bytes) -> str:
@@ -34,15 +55,14 @@ def idx(array: np.ndarray) -> bytes:
     return bytes([0, 0, 8, array.ndim]) + lengths + array.tobytes()
 
 
-def tiny_idx(like: PublishedSet, seed: int, site: str = "http://127.0.0.1:9/") -> Tiny:
+def tiny_idx(like: FetchedSet, seed: int, site: str = "http://127.0.0.1:9/") -> Tiny:
     draw = np.random.default_rng(seed)
     files = {}
     for split, count in (("train", 20), ("t10k", 10)):
         files[f"{split}-images-idx3-ubyte"] = idx(draw.integers(0, 256, (count, 28, 28), np.uint8))
         files[f"{split}-labels-idx1-ubyte"] = idx(np.arange(count, dtype=np.uint8) % 10)
     downloads = tuple(Download(f"{name}.gz", md5(packed(files[name]))) for name in files)
-    sums = {name: md5(content) for name, content in files.items()}
-    return Tiny(replace(like, files=sums, downloads=downloads, sites=(site,)), files)
+    return tiny(like, files, site, downloads)
 
 
 def tiny_mnist(site: str = "http://127.0.0.1:9/") -> Tiny:
@@ -56,11 +76,10 @@ def tiny_fashion(site: str = "http://127.0.0.1:9/") -> Tiny:
 def tiny_cifar(site: str = "http://127.0.0.1:9/") -> Tiny:
     draw = np.random.default_rng(3)
     files = {}
-    for name in CIFAR10.files:
+    for name in CIFAR10.published.files:
         labels = np.arange(4, dtype=np.uint8)[:, None]
         files[name] = np.concatenate([labels, draw.integers(0, 256, (4, 3072), np.uint8)], axis=1).tobytes()
-    sums = {name: md5(content) for name, content in files.items()}
-    return Tiny(replace(CIFAR10, files=sums, sites=(site,)), files)
+    return tiny(CIFAR10, files, site, CIFAR10.published.downloads)
 
 
 def packed(content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from stawm.cli.options import DataDir
 from stawm.errors import CheckpointError, UsageError
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from stawm.cli.options import Device, Images, Json
 from stawm.errors import DataError, UsageError
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,10 +106,8 @@ class _Masker:
 
 def _masker(name: str, glimpse: str, device: str) -> _Masker:
     """The model of a run, if it has masks."""
-    from stawm.data.celeba import NAME
-    from stawm.data.pictures import whole
+    from stawm.data.data_set import learnt_from
     from stawm.model.stawm import Stawm
-    from stawm.show.cutout import face_or_whole
     from stawm.store.device import usable
     from stawm.store.weights import load_trained
 
@@ -122,7 +120,7 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
         )
     if glimpse != "last" and not 1 <= int(glimpse) <= config.glimpses:
         raise UsageError(f"--glimpse takes a number from 1 to {config.glimpses} (the model's), or last; not {glimpse}")
-    frame = face_or_whole if trained.experiment.data.name == NAME else whole
+    frame = learnt_from(trained.experiment.data.name).frame
     return _Masker(model.to(usable(device)), config.image.shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
 
 

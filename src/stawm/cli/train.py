@@ -35,8 +35,8 @@ def train(
     """Train a preset, or a model of your own pictures, or go on with a run.
 
     Any setting of the preset can be changed, as in --training.epochs 3, --model.memory.size 64, --model.memory.rule
-    delta-rule or --data.name folder:PICTURES; `stawm train PRESET --help` lists them all. With folder:PICTURES, in the
-    place of a preset or as its data, channels, size and number of classes are those of the pictures. The run folder
+    delta-rule or --data.name folder:PICTURES; `stawm train PRESET --help` lists them all. With folder:PICTURES in the
+    place of a preset, or other data, channels, size and number of classes are those of the pictures. The run folder
     holds experiment.json, metrics.jsonl, tensorboard/, checkpoints/ and weights/. On several GPUs or machines start it
     with torchrun.
 
@@ -60,7 +60,7 @@ def train(
     assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
     experiment, speaks = settings.experiment, first_process() and not json
     folder = _folder(preset, experiment.seed, run)
-    if experiment.data.name.startswith(FOLDER) and not resume:
+    if experiment.data.name != _recipe(preset).data.name and not resume:
         own.check_size(experiment.model)
         if speaks:
             print(own.told(experiment), flush=True)
@@ -98,6 +98,7 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
     A run's own experiment is taken so that nothing it was begun with must be said again; what is said must agree.
     """
     from stawm.cli.overrides import values_of
+    from stawm.data.data_set import find_data
     from stawm.experiments import own
     from stawm.store.checkpoint import experiment_of
 
@@ -114,10 +115,10 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
             )
         return stored
     name = last("--data.name") or (what if what.startswith(FOLDER) else recipe.data.name)
-    if not name.startswith(FOLDER):
+    if name == recipe.data.name:
         return recipe
     place = last("--data-dir")
-    facts = own.facts_of(name, Path(place) if place else None)
+    facts = find_data(name).facts(Path(place) if place else None)
     return own.own_pictures(name, facts) if what.startswith(FOLDER) else own.fitted_to(recipe, facts)
 
 

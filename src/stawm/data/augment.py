@@ -36,7 +36,7 @@ class Variation(Protocol):
 
     @property
     def sampling(self) -> Sampling:
-        """How turned and warped pictures are interpolated."""
+        """How turned and warped pictures are interpolated: `bilinear` or `bicubic`."""
         ...
 
     @property
@@ -62,11 +62,6 @@ def augment(
 
     With nothing asked for, the tensor that came in is returned and no number is drawn.
     """
-    if min(variation.rotate, variation.warp, variation.shift, variation.jitter) < 0 or variation.jitter > 1:
-        raise UsageError(
-            f"rotate {variation.rotate:g}, warp {variation.warp:g}, shift {variation.shift} and jitter "
-            f"{variation.jitter:g} cannot be used: rotate, warp and shift are at least 0, jitter lies between 0 and 1"
-        )
     if variation.warp:
         degrees = uniform(images, variation.rotate, generator)
         images = warped(images, degrees, variation.warp, generator, variation.sampling)
@@ -165,6 +160,8 @@ def jittered(
 
     The first three are factors about 1; hue is a share of the colour circle, at most half of it.
     """
+    if not 0 <= largest <= 1:
+        raise UsageError(f"jitter is {largest:g}; give a number from 0 up to 1, since no factor may be negative")
     try:
         from kornia import enhance
     except ImportError as failure:

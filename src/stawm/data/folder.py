@@ -1,4 +1,4 @@
-"""A folder of pictures as a data set: class sub-folders or none, split as they lie or by a fixed hash."""
+"""What pictures lie in a folder: class sub-folders or none, split as they lie or by a fixed hash."""
 
 import hashlib
 import os
@@ -6,11 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
-from stawm.data.image_set import Splits, image_set
-from stawm.data.pictures import Picture, Shape, each, shape_of, whole
-from stawm.data.store import stored
+from stawm.data.pictures import Picture
 from stawm.errors import DataError
 
 HELD_OUT = 0.1
@@ -25,25 +21,6 @@ class Listing:
     pictures: tuple[Picture, ...]
     labels: tuple[int, ...] | None
     classes: tuple[str, ...]
-
-
-def folder_set(name: str, root: Path, image: Shape | None) -> Splits:
-    """The pictures under a folder in the shape `image` (that of its first picture if not given)."""
-    train, test = split_folder(root)
-    shape = image or shape_of(root, min((*train.pictures, *test.pictures), key=lambda picture: picture.name))
-    kept = stored(root, [train.pictures, test.pictures], shape, whole)
-    labels = [None if part.labels is None else torch.tensor(part.labels) for part in (train, test)]
-    return Splits(
-        image_set(name, kept[0][0], labels[0], train.classes, kept[0][1]),
-        image_set(name, kept[1][0], labels[1], train.classes, kept[1][1]),
-    )
-
-
-def check_folder(root: Path) -> None:
-    """Decode every picture under a folder and keep none; what cannot be used is named."""
-    train, test = split_folder(root)
-    for _ in each(root, (*train.pictures, *test.pictures), (3, 1, 1), whole):
-        pass
 
 
 def split_folder(root: Path) -> tuple[Listing, Listing]:

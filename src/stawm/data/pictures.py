@@ -23,6 +23,8 @@ Frame = Callable[[int, int], Box]
 AT_ONCE = 256
 NAMED = 3
 SIXTEEN_TO_EIGHT_BITS = 257
+ORIENTATION, LYING = 0x0112, (5, 6, 7, 8)
+"""The EXIF tag, and those of its values that stand for a quarter turn."""
 
 
 @dataclass(frozen=True)
@@ -113,17 +115,16 @@ def framed(picture: Image.Image, shape: Shape, frame: Frame) -> np.ndarray:
 
 
 def shape_of(root: Path, picture: Picture) -> Shape:
-    """The shape (channels, height, width) of a single picture."""
+    """The shape (channels, height, width) of a single picture, upright, by its header."""
     try:
-        with reader(root) as read, Image.open(io.BytesIO(read(picture.name))) as opened:
-            seen = ImageOps.exif_transpose(opened)
-            return (
-                1 if seen.mode in ("1", "L", "LA", "F") or seen.mode.startswith("I") else 3,
-                seen.height,
-                seen.width,
-            )
+        with warnings.catch_warnings(action="ignore"), Image.open(root / picture.name) as opened:
+            width, height = opened.size
+            # Asked only where a header has it: of other PNGs Pillow would decode all, and TIFFs it has turned already.
+            turns = opened.getexif().get(ORIENTATION) if "exif" in opened.info else None
+            grey = opened.mode in ("1", "L", "LA", "F") or opened.mode.startswith("I")
     except Exception as failure:
         raise refusal(root, [Misfit(picture.name, why(failure))]) from failure
+    return (1 if grey else 3, *((width, height) if turns in LYING else (height, width)))
 
 
 def each(root: Path, pictures: Sequence[Picture], shape: Shape, frame: Frame) -> Iterator[np.ndarray]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stawm.data.catalogue import PUBLISHED, PublishedSet
+from stawm.data.data_set import DATA_SETS
+from stawm.data.published import Published
 from stawm.errors import DataError
 
 UNREADABLE = (OSError, EOFError, zlib.error, tarfile.TarError)
@@ -45,7 +46,7 @@ def given_folders(data_dir: Path | None) -> Iterator[tuple[Path, bool]]:
         yield Path(chosen).expanduser(), False
 
 
-def place_in(folder: Path, published: PublishedSet) -> Place | None:
+def place_in(folder: Path, published: Published) -> Place | None:
     """The place of a set in `folder` or the usual sub-folders of it, if all of its files are there."""
     for inside in (published.name, *published.folders, *(f"{published.name}/{sub}" for sub in published.folders), "."):
         holders = {name: holder for name in published.files if (holder := _holder(folder / inside, name, published))}
@@ -54,12 +55,12 @@ def place_in(folder: Path, published: PublishedSet) -> Place | None:
     return None
 
 
-def _holder(folder: Path, name: str, published: PublishedSet) -> Path | None:
+def _holder(folder: Path, name: str, published: Published) -> Path | None:
     names = (name, f"{name}.gz", name.replace("-idx", ".idx"), *published.archives)
     return next((folder / candidate for candidate in names if (folder / candidate).is_file()), None)
 
 
-def find(published: PublishedSet, data_dir: Path | None) -> Place | None:
+def find(published: Published, data_dir: Path | None) -> Place | None:
     """The place that a set would be read from: a folder that is given wins over the cache folder."""
     for folder, asked in given_folders(data_dir):
         if place := place_in(folder, published):
@@ -70,14 +71,14 @@ def find(published: PublishedSet, data_dir: Path | None) -> Place | None:
     return place and replace(place, cached=True)
 
 
-def by_hand(published: PublishedSet, folder: Path) -> str:
+def by_hand(published: Published, folder: Path) -> str:
     """What to put where, for people who bring the files themselves."""
     instead = "".join(f" or {archive}" for archive in published.archives)
     wanted = f"{', '.join(published.files)} (plain or .gz{instead})"
     return f"put {wanted} in {folder / published.name}"
 
 
-def contents(published: PublishedSet, place: Place) -> dict[str, bytes]:
+def contents(published: Published, place: Place) -> dict[str, bytes]:
     """Every file of a set, unpacked and equal to the published md5; a misfit is named, and removed from the cache."""
     whole: dict[str, bytes] = {}
     unpacked: dict[Path, dict[str, bytes]] = {}
@@ -96,12 +97,12 @@ def contents(published: PublishedSet, place: Place) -> dict[str, bytes]:
     return whole
 
 
-def misfit(published: PublishedSet, name: str, content: bytes) -> str | None:
+def misfit(published: Published, name: str, content: bytes) -> str | None:
     """What is wrong with a file's content, or None if it is the published file."""
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found == published.files[name]:
         return None
-    for other in PUBLISHED.values():
+    for other in DATA_SETS.values():
         if other.files.get(name) == found:
             return f"is the file of {other.name}, not of {published.name}"
     return f"has md5 {found}, but the published file has {published.files[name]} (truncated or tampered with)"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from stawm.data.pictures import Frame, Picture, Shape, each
 from stawm.data.places import cache_folder
-from stawm.store.files import whole_file, write_text
+from stawm.files import whole_file, write_text
 
 LAYOUT = 1
 

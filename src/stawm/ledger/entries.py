@@ -9,8 +9,8 @@ from typing import Any, Literal
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment, record_from_dict
 from stawm.experiments.presets import PRESETS, preset
+from stawm.files import write_text
 from stawm.measure.controls import Control
-from stawm.store.files import write_text
 from stawm.store.sessions import Machine
 
 LEDGER = "results"

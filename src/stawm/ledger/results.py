@@ -9,9 +9,9 @@ from pathlib import Path
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment
+from stawm.files import write_text
 from stawm.ledger.entries import PAPER, WORDS, Entry, Kind, changes, command, path_of
 from stawm.ledger.table import SCORES, Score, told_score
-from stawm.store.files import write_text
 
 RESULTS_HEAD = ("run", "paper", "ours", "pictures", "seeds", "epochs, of the paper's", "time")
 TRIALS_HEAD = ("trial", "set otherwise than the preset now", "validation", "epochs", "time", "note")

@@ -12,10 +12,10 @@ from stawm.data.image_set import ImageSet, hold_out
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
+from stawm.files import write_text
 from stawm.ledger.card import Measured, card, scores_of
 from stawm.ledger.entries import read_ledger, without_places
 from stawm.measure.evaluate import evaluate
-from stawm.store.files import write_text
 from stawm.store.weights import (
     CONFIG,
     MANIFEST,

@@ -1,25 +1,21 @@
 """A trained model that looks at pictures as people give them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from stawm.data import celeba
-from stawm.data.pictures import framed, whole
+from stawm.data.data_set import learnt_from
+from stawm.data.prepare.given import Given
+from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ImageConfig
-from stawm.look.digit import SIDE, as_digit
-from stawm.look.given import Given
 from stawm.look.memory_view import memory_views
-from stawm.look.placed import Placed, placed_by
 from stawm.look.seen import Corners, Seen, SeenGlimpse
 from stawm.model.heads.draw import DrawingHead, Drawn
 from stawm.model.stawm import Episode, Stawm
-from stawm.show.cutout import face_or_whole
 from stawm.show.picture import corners_of
 from stawm.store.weights import Trained, packaged
 from stawm.vision.canvas import AdditionCanvas, Canvas
@@ -27,18 +23,6 @@ from stawm.vision.glimpse import inverse, outside
 
 PREFERRED = ("mnist-sketchpad", "mnist-5k-sketchpad", "mnist-classify-8-fast", "mnist-classify-8", "mnist-5k-classify")
 """The weights that are looked with if nothing else is asked for: the first of these that is there."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A picture as a model takes it."""
-
-    pixels: UInt8[Tensor, "channel height width"]
-    inverted: bool = False
-    notes: tuple[str, ...] = ()
-    """What was done to it, for people."""
-    placed: Placed | None = None
-    """Where it lies in the picture that was given."""
 
 
 class Looker:
@@ -57,23 +41,11 @@ class Looker:
         self.classifies = "classify" in self.model.heads
         self.draws = "draw" in self.model.heads
         self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
-        grey = (self.image.channels, self.image.height, self.image.width) == (1, SIDE, SIDE)
-        self.digits = grey and experiment.data.name.startswith("mnist")
-        self._frame = face_or_whole if experiment.data.name == celeba.NAME else whole
+        self.data = learnt_from(experiment.data.name)
 
     def prepare(self, given: Given) -> Prepared:
-        """The picture as this model takes it; cheap, without the model, and safe in threads.
-
-        A digit model gets a digit made as MNIST's were; any other the largest centred part of the picture that has the
-        model's proportions, scaled, as its training pictures were.
-        """
-        if self.digits:
-            digit = as_digit(given.flat(colour=False, background=given.background))
-            return Prepared(torch.from_numpy(digit.pixels)[None], digit.inverted, digit.notes, digit.placed)
-        shape = (self.image.channels, self.image.height, self.image.width)
-        pixels = framed(given.flat(colour=self.image.channels == 3), shape, self._frame)
-        placed = placed_by(self._frame, given.picture.size, self.image.width, self.image.height)
-        return Prepared(torch.from_numpy(np.array(pixels)), placed=placed)
+        """The picture as this model takes it: made like those of its data set; cheap, and safe in threads."""
+        return self.data.prepare(given, (self.image.channels, self.image.height, self.image.width))
 
     @torch.inference_mode()
     def look(self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False) -> list[Seen]:
@@ -84,9 +56,7 @@ class Looker:
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
         views = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
-        looks = zip(
-            prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True
-        )
+        looks = zip(prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True)
         return [
             Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view, one.placed)
             for one, name, image, glimpses, view in looks

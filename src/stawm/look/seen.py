@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from stawm.data.prepare.placed import Placed
 from stawm.look.memory_view import PALETTE, MemoryView
-from stawm.look.placed import Placed
 
 DIGITS = 4
 """Decimals of every number in a payload."""

@@ -5,9 +5,10 @@ from itertools import islice
 from pathlib import Path
 
 from stawm.data.folder import files_under
+from stawm.data.prepare.given import open_given
+from stawm.data.prepare.prepared import Prepared
 from stawm.errors import DataError
-from stawm.look.given import open_given
-from stawm.look.looker import Looker, Prepared
+from stawm.look.looker import Looker
 from stawm.look.seen import Seen
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib")

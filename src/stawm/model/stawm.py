@@ -126,9 +126,8 @@ class Stawm(nn.Module):
     ) -> Episode:
         """An episode of `glimpses` looks at each image (as many as the model was built for if not given)."""
         gaze = self.gaze(images, glimpses)
-        asked = self.ask(gaze.context, gaze.codes, gaze.scene, generator=generator)
         return Episode(
-            **vars(asked),
+            **vars(self.remember(gaze, generator)),
             images=images,
             context=gaze.context,
             poses=torch.stack([glance.pose for glance in gaze.glances], 1),
@@ -169,6 +168,10 @@ class Stawm(nn.Module):
         for _ in range(self.glimpses if glimpses is None else glimpses):
             gaze = self.look(gaze)
         return gaze
+
+    def remember(self, gaze: Gaze, generator: Generator | None = None) -> Remembered:
+        """The memory of what was seen so far, and the answer of every head at this point of the look."""
+        return self.ask(gaze.context, gaze.codes, gaze.scene, generator=generator)
 
     def ask(
         self,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from stawm.store.files import whole_file
+from stawm.files import whole_file
 
 STYLES = ("style.css", "memory.css", "report.css")
 MODULES = (

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from stawm.data.prepare.given import MOST_PIXELS, open_given
 from stawm.errors import DataError
-from stawm.look.given import MOST_PIXELS, open_given
 from stawm.serve.asked import Asked, read_asked
 from stawm.serve.batcher import Closed, Done, Full
 from stawm.serve.guard import ENTRY

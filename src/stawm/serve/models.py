@@ -5,8 +5,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError
-from stawm.look.looker import Looker, Prepared, shipped
+from stawm.look.looker import Looker, shipped
 from stawm.serve.batcher import Batcher
 from stawm.serve.refusal import Refusal, told
 from stawm.serve.settings import Settings

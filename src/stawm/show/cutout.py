@@ -5,16 +5,7 @@ from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
-from stawm.data.celeba import face
-from stawm.data.pictures import Box, Frame, centred, whole
-
-
-def face_or_whole(width: int, height: int) -> Box:
-    """The frame of CelebA's aligned pictures for one in their proportions, and all of any other."""
-    try:
-        return face(width, height)
-    except ValueError:
-        return whole(width, height)
+from stawm.data.pictures import Frame, centred, whole
 
 
 def placed(

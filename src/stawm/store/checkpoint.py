@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import Experiment
-from stawm.store.files import PARTIAL, whole_file, write_text
+from stawm.files import PARTIAL, whole_file, write_text
 
 FORMAT = 1
 KEEP = 2

@@ -12,7 +12,7 @@ import torch
 import stawm
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import record_from_dict
-from stawm.store.files import write_text
+from stawm.files import write_text
 
 SESSIONS = "sessions.jsonl"
 PATIENCE = 10.0

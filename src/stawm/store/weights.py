@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from stawm import __version__
-from stawm.data.catalogue import DIGITS, PUBLISHED
+from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
+from stawm.files import whole_file, write_text
 from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
-from stawm.store.files import whole_file, write_text
 
 FORMAT = 1
 WEIGHTS = "weights"
@@ -74,8 +74,8 @@ def halved(model: Model) -> dict[str, Tensor]:
 
     Biases, the memory's rates and the running statistics of batch norm stay exact: a variance can exceed float16.
     """
-    large = {name for name, weight in model.named_parameters() if weight.dim() > 1 and weight.dtype == torch.float32}
-    return {name: value.half() if name in large else value for name, value in model.state_dict().items()}
+    large = {weight.data_ptr() for weight in model.parameters() if weight.dim() > 1 and weight.dtype == torch.float32}
+    return {name: value.half() if value.data_ptr() in large else value for name, value in model.state_dict().items()}
 
 
 def fingerprint(model: Model) -> str:
@@ -85,8 +85,7 @@ def fingerprint(model: Model) -> str:
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the classes that the model of `experiment` tells apart: those of its data set, else numbers."""
-    data, count = experiment.data.name, experiment.model.classes
-    known = PUBLISHED[data].classes if data in PUBLISHED else DIGITS
+    known, count = learnt_from(experiment.data.name).classes, experiment.model.classes
     return known if len(known) == count else tuple(map(str, range(count)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stawm.errors import CheckpointError
-from stawm.store.files import write_text
+from stawm.files import write_text
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from stawm.look.ink import Ink, box_of, ink_of
-from stawm.look.placed import Placed, Region, put
+from stawm.data.prepare.ink import Ink, box_of, ink_of
+from stawm.data.prepare.placed import Placed, Region, put
 
 SIDE, BOX, MIDDLE = 28, 20, 14
 WORK = 100

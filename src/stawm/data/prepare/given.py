@@ -3,6 +3,7 @@
 import io
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,6 @@ MOST_PIXELS = 40_000_000
 COUNTED = 512
 """Larger pictures are reduced to about this to see whether what is drawn on them is dark."""
 LONGEST_NAME = 80
-
-# For the whole process, since filters that are set for a block do not hold in threads: a bomb is refused (it has too
-# many pixels for us in any case), remarks on odd metadata concern nobody.
-warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
-warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 @dataclass(frozen=True)
@@ -54,6 +50,7 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) 
     Only PNG, JPEG, WebP and BMP are tried. The number of pixels is checked before any of them is decoded. Of a film the
     first frame is taken.
     """
+    _be_strict()
     shown = in_words(name)
     try:
         content = io.BytesIO(source) if isinstance(source, bytes) else source
@@ -76,6 +73,16 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) 
     except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
         reason = in_words(str(failure)) or "it is broken"
         raise DataError(f"{shown} cannot be read ({reason}); give a whole PNG, JPEG, WebP or BMP") from failure
+
+
+@cache
+def _be_strict() -> None:
+    """Refuse decompression bombs, which have too many pixels in any case, and drop remarks on odd metadata.
+
+    For the whole process, since filters that are set for a block do not hold in threads.
+    """
+    warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 def in_words(name: str) -> str:

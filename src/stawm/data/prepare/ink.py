@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
-from stawm.look.placed import Region
+from stawm.data.prepare.placed import Region
 
 LONGEST = 800
 """Larger pictures are reduced to this first; a stroke that fades by it is brought back by its own contrast."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stawm.errors import StorageError
-from stawm.store.files import whole_file, write_bytes, write_text
+from stawm.files import whole_file, write_bytes, write_text
 
 
 def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""A data set as one record, and all of them by name: those of this package, of other packages, of a user's script."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stawm.data.image_set import Splits
+from stawm.data.pictures import Frame, Shape, whole
+from stawm.data.prepare.given import Given
+from stawm.data.prepare.prepared import Prepared, in_frame
+from stawm.errors import UsageError
+from stawm.registry import Registry
+
+Loader = Callable[[Path | None, Shape | None], Splits]
+Preparer = Callable[[Given, Shape, Frame], Prepared]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a model must know of pictures before it sees them."""
+
+    shape: Shape
+    classes: tuple[str, ...] = ()
+    """Their names; none where the pictures have no labels."""
+    pictures: int | None = None
+    """How many there are, to learn from and held out, if that is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """All that is known about one data set.
+
+    A name, a phrase and a loader are enough. A set that lies somewhere, is fetched, or takes an argument is a subclass
+    with methods of its own.
+    """
+
+    name: str
+    about: str
+    """What it holds, in one phrase."""
+    loader: Loader | None = field(default=None, compare=False)
+    """From the user's folder and the shape that is wanted (both may be None) to training and held-out pictures."""
+    classes: tuple[str, ...] = ()
+    shape: Shape | None = None
+    """(channels, height, width) of its pictures, or those that they get unless others are asked for."""
+    scales: bool = False
+    """Whether its pictures are brought to any shape that is asked for."""
+    train: int | None = None
+    test: int | None = None
+    source: str = "code of yours"
+    """Where it would come from."""
+    place: Path | None = None
+    """The file or folder that holds it, if there is one that is always here."""
+    frame: Frame = field(default=whole, compare=False)
+    """The part of a user's picture that a model which learnt from this set is shown."""
+    preparer: Preparer = field(default=in_frame, compare=False)
+    """How such a picture is made like those of this set."""
+    terms: str = "The pictures are not among those that stawm knows; ask their owner."
+    """Whose the pictures are, and what may be done with them."""
+    research_only: bool = False
+    """Whether the terms are narrower than the licence of stawm, and hold for what was learnt from the set too."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The md5 of each of its files, where these are known."""
+        return {}
+
+    def of(self, argument: str) -> "DataSet":
+        """The record of NAME:ARGUMENT."""
+        raise UsageError(f"{self.name}:{argument} is no data set: nothing may follow {self.name}")
+
+    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
+        """The pictures to learn from and those held out; whether they have the shape `image` is for others to check."""
+        if self.loader is None:
+            raise UsageError(f"the data set {self.name} has no loader; give it a function from (data_dir, image)")
+        return self.loader(data_dir, image)
+
+    def find(self, data_dir: Path | None = None) -> Path | None:
+        """Where it lies, if it is here; a set that code makes lies in that code."""
+        code = getattr(self.loader, "__code__", None)
+        return self.place or (code and Path(code.co_filename))
+
+    def get(self, data_dir: Path | None = None) -> Path:
+        """Where it lies, after it was brought here (if it has to be) and all of it was read and checked."""
+        self.load(data_dir)
+        return self.find(data_dir) or Path.cwd()
+
+    def facts(self, data_dir: Path | None = None) -> Facts:
+        """Shape and classes of its pictures, by the cheapest way."""
+        if self.shape is not None:
+            return Facts(self.shape, self.classes, self.train and self.test and self.train + self.test)
+        splits = self.load(data_dir)
+        _, channels, height, width = splits.train.images.shape
+        return Facts((channels, height, width), splits.train.classes, len(splits.train) + len(splits.test))
+
+    def prepare(self, given: Given, shape: Shape) -> Prepared:
+        """A user's picture for a model that learnt from this set; cheap, without the model, and safe in threads."""
+        return self.preparer(given, shape, self.frame)
+
+
+DATA_SETS: Registry[DataSet] = Registry("data set", home="stawm.data.sets", group="stawm.data")
+
+
+def find_data(name: str) -> DataSet:
+    """The record of a name, or of NAME:ARGUMENT such as folder:PATH; an unknown one is a `UsageError`."""
+    if name in DATA_SETS:
+        return DATA_SETS[name]
+    prefix, colon, argument = name.partition(":")
+    return DATA_SETS[prefix].of(argument) if colon else DATA_SETS[name]
+
+
+def learnt_from(name: str) -> DataSet:
+    """The record of the set that a model learnt from; where that is not known here, the one for folders of pictures."""
+    try:
+        return find_data(name)
+    except UsageError:
+        return DATA_SETS["folder"]

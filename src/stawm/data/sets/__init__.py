@@ -1,0 +1,1 @@
+"""The data sets that have names, one module for each."""
