@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -62,6 +63,14 @@ def test_a_preset_takes_the_pictures_unless_something_is_set(tmp_path: Path, cap
     assert main(command) == 0
     assert capsys.readouterr().out.startswith("3 classes, 3 × 20 × 24 pixels, from colours\n")
     assert experiment_of(Path("run")).model.image.shape == (3, 20, 24)
+
+
+def test_other_data_by_name_give_their_size_and_classes_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    started: list[Any] = []
+    monkeypatch.setattr("stawm.training.fit.fit", lambda experiment, run, **_: started.append(experiment) or iter(()))
+    assert main(["train", "mnist-5k-classify", "--data.name", "cifar10"]) == 0
+    assert started[0].model.image.shape == (3, 32, 32)
+    assert capsys.readouterr().out.startswith("10 classes, 3 × 32 × 32 pixels, from cifar10\n")
 
 
 def test_folders_that_cannot_be_learnt_from_are_one_line(tmp_path: Path, capsys: Capture):

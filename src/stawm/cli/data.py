@@ -1,4 +1,13 @@
-"""`stawm data`."""
+"""`stawm data`.
+
+`list` also says whether each is here; `get NAME` fetches one if it is not, and checks all of it. Files in
+--data-dir or $STAWM_DATA always win; nothing is fetched twice.
+
+Examples:
+  stawm data list
+  stawm data get mnist
+  stawm data get folder:my-pictures
+"""
 
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,14 +29,6 @@ def data(
     json: Json = False,
 ) -> None:
     """List the named data sets, or fetch one.
-
-    `list` also says whether each is here; `get NAME` fetches one if it is not, and checks all of it. Files in
-    --data-dir or $STAWM_DATA always win; nothing is fetched twice.
-
-    Examples:
-      stawm data list
-      stawm data get mnist
-      stawm data get folder:my-pictures
 
     Args:
         action: what to do

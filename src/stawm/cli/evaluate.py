@@ -1,4 +1,16 @@
-"""`stawm evaluate`."""
+"""`stawm evaluate`.
+
+Prints the error on the test pictures of its data set, and that of its answer after each glimpse; for a model that
+draws, the mean squared error of its drawings, per pixel and channel.
+
+--controls also asks where a classifier's answer comes from: each picture's query is put to the memory of another
+picture, and a single query, the mean over all pictures, takes the place of each picture's own.
+
+Examples:
+  stawm evaluate runs/mnist-5k-classify-seed0
+  stawm evaluate runs/mnist-5k-classify-seed0 --controls
+  stawm evaluate runs/mnist-5k-classify-seed0/weights --data mnist --json
+"""
 
 from dataclasses import asdict
 from json import dumps
@@ -19,17 +31,6 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Measure a trained model on held-out pictures, after every glimpse.
-
-    Prints the error on the test pictures of its data set, and that of its answer after each glimpse; for a model that
-    draws, the mean squared error of its drawings, per pixel and channel.
-
-    --controls also asks where a classifier's answer comes from: each picture's query is put to the memory of another
-    picture, and a single query, the mean over all pictures, takes the place of each picture's own.
-
-    Examples:
-      stawm evaluate runs/mnist-5k-classify-seed0
-      stawm evaluate runs/mnist-5k-classify-seed0 --controls
-      stawm evaluate runs/mnist-5k-classify-seed0/weights --data mnist --json
 
     Args:
         data: measure on this data set

@@ -1,4 +1,25 @@
-"""`stawm figure`."""
+"""`stawm figure`.
+
+On some test pictures of a run:
+  looked           where the model looked, what it saw and what it believed after each glimpse
+  stages           the canvas after each sketch, the newly pasted glimpse outlined
+  reconstructions  drawings over their targets; with a second run, its drawings above them
+  masks            drawings, targets, and targets seen through a glimpse's mask (Bernoulli canvas)
+  misclassified    what the model drew and predicted, over what it was shown and what that is
+  traversal        the drawing, redrawn as each latent number of one glimpse is changed
+  curve            how one or several runs learnt
+  anytime          the error after each glimpse, of runs or of entries of the ledger (results/NAME.json)
+
+A file that ends in .gif or .webp makes looked and stages a film with one frame for each glimpse.
+
+Examples:
+  stawm figure looked runs/mnist-5k-classify-seed0 --out looked.png
+  stawm figure stages runs/mnist-5k-draw-seed0 --out stages.gif
+  stawm figure reconstructions runs/cifar10-draw-16-seed0 runs/cifar10-vae-seed0 --pictures 10
+  stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
+  stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png
+  stawm figure anytime results/*.json --out anytime.png
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,26 +61,6 @@ def figure(
     data_dir: DataDir = None,
 ) -> None:
     """Draw where a trained model looked, what it drew, where it erred, or how runs learnt.
-
-    On some test pictures of a run:
-      looked           where the model looked, what it saw and what it believed after each glimpse
-      stages           the canvas after each sketch, the newly pasted glimpse outlined
-      reconstructions  drawings over their targets; with a second run, its drawings above them
-      masks            drawings, targets, and targets seen through a glimpse's mask (Bernoulli canvas)
-      misclassified    what the model drew and predicted, over what it was shown and what that is
-      traversal        the drawing, redrawn as each latent number of one glimpse is changed
-      curve            how one or several runs learnt
-      anytime          the error after each glimpse, of runs or of entries of the ledger (results/NAME.json)
-
-    A file that ends in .gif or .webp makes looked and stages a film with one frame for each glimpse.
-
-    Examples:
-      stawm figure looked runs/mnist-5k-classify-seed0 --out looked.png
-      stawm figure stages runs/mnist-5k-draw-seed0 --out stages.gif
-      stawm figure reconstructions runs/cifar10-draw-16-seed0 runs/cifar10-vae-seed0 --pictures 10
-      stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
-      stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.png
-      stawm figure anytime results/*.json --out anytime.png
 
     Args:
         name: what to draw

@@ -1,8 +1,21 @@
-"""`stawm look`."""
+"""`stawm look`.
+
+Pictures are PNG, JPEG, WebP or BMP, of any size, in colour or grey; a model of digits gets each cropped, scaled and
+centred as MNIST's are, light on dark. The report is one HTML file that needs no network: where the model looked,
+what it saw and drew, what it believed after each glimpse. Without IMAGES it looks at twelve of the digits that come
+with the package.
+
+Examples:
+  stawm look
+  stawm look my-digits photo.jpg --out report.html
+  stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
+  stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'
+"""
 
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,17 +53,6 @@ def look(
 ) -> int:
     """Show pictures to a trained model: what it saw, believed and drew, as a table and a report.
 
-    Pictures are PNG, JPEG, WebP or BMP, of any size, in colour or grey; a model of digits gets each cropped, scaled and
-    centred as MNIST's are, light on dark. The report is one HTML file that needs no network: where the model looked,
-    what it saw and drew, what it believed after each glimpse. Without IMAGES it looks at twelve of the digits that come
-    with the package.
-
-    Examples:
-      stawm look
-      stawm look my-digits photo.jpg --out report.html
-      stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
-      stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'
-
     Args:
         weights: the model: weights by name, a folder or a run
         out: the report
@@ -62,35 +64,53 @@ def look(
         if number < 1:
             raise UsageError(f"{option} takes at least 1, not {number}")
 
-    from stawm.look.stream import look_at, pictures_in
-    from stawm.page.report import ReportWriter
+    from stawm.look.stream import pictures_in
 
     pictures = pictures_in(list(images)) if images else _examples()
-    looker = _looker(weights, device)
-    file = out or (None if json else REPORT)
-    bar, broken, told = _bar(), _Broken(), _Told()
-    with bar, ExitStack() as stack:
-        report = None
-        counted = bar.track(pictures, total=len(pictures), description="looking")
-        looks = look_at(looker, counted, batch_size=batch_size, memory=memory, broken=broken.hear)
-        for seen in looks:
-            broken.tell(bar.console)
-            payload = None
-            if file is not None and told.count < most:
-                payload = seen.payload()
-                report = report or stack.enter_context(ReportWriter(file, title=TITLE, model=looker.name))
-                report.add(payload)
-            if json:
-                print(dumps(payload or seen.payload(), allow_nan=False))
-            told.add(seen)
-    if not told.count:
-        raise broken.all_of_them()
-    broken.tell(bar.console)
+    looker, file = _looker(weights, device), out or (None if json else REPORT)
+    shown = _Shown(file, most, json)
+    told, broken = _look_at(looker, pictures, shown, batch_size=batch_size, memory=memory)
     if not json:
         told.print(looker)
         some = f" (the first {most:,} of {told.count:,} pictures; --most changes that)"
         print(f"the report is {file}{some if told.count > most else ''}")
     return DataError.exit_code if broken.count else 0
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Where looks are shown while they come: in a report of the first so-many, as lines of JSON, or both."""
+
+    report: Path | None
+    most: int
+    json: bool
+
+
+def _look_at(
+    looker: "Looker", pictures: "list[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
+) -> "tuple[_Told, _Broken]":
+    """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
+    from stawm.look.stream import look_at
+    from stawm.page.report import ReportWriter
+
+    bar, broken, told = _bar(), _Broken(), _Told()
+    with bar, ExitStack() as stack:
+        report = None
+        counted = bar.track(pictures, total=len(pictures), description="looking")
+        for seen in look_at(looker, counted, batch_size=batch_size, memory=memory, broken=broken.hear):
+            broken.tell(bar.console)
+            payload = None
+            if shown.report is not None and told.count < shown.most:
+                payload = seen.payload()
+                report = report or stack.enter_context(ReportWriter(shown.report, title=TITLE, model=looker.name))
+                report.add(payload)
+            if shown.json:
+                print(dumps(payload or seen.payload(), allow_nan=False))
+            told.add(seen)
+    if not told.count:
+        raise broken.all_of_them()
+    broken.tell(bar.console)
+    return told, broken
 
 
 class _Broken:

@@ -1,4 +1,14 @@
-"""`stawm masks`."""
+"""`stawm masks`.
+
+The model must draw on a Bernoulli canvas. For each picture NAME it writes NAME-mask.png, the alpha of the last
+glimpse (or of another) in the picture's own size, and NAME-cutout.png, the picture with that mask as its
+transparency. The model sees the middle of a picture, in the proportions that it was trained on; all that it does
+not see is masked away.
+
+Examples:
+  stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
+  stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut
+"""
 
 import time
 from collections.abc import Sequence
@@ -37,15 +47,6 @@ def masks(
     json: Json = False,
 ) -> None:
     """Cut the foreground out of pictures of yours with a trained model.
-
-    The model must draw on a Bernoulli canvas. For each picture NAME it writes NAME-mask.png, the alpha of the last
-    glimpse (or of another) in the picture's own size, and NAME-cutout.png, the picture with that mask as its
-    transparency. The model sees the middle of a picture, in the proportions that it was trained on; all that it does
-    not see is masked away.
-
-    Examples:
-      stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
-      stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut
 
     Args:
         run: a run folder, a folder of weights, or a name

@@ -40,17 +40,18 @@ NO_SETTINGS = Settings()
 def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -> int:
     """What `verb` returns when it is called as `arguments` say; tyro tells what is wrong with them, and leaves.
 
-    The help opens with the first line of the verb's docstring; the rest of it, with the examples, ends it.
+    The help opens with the first line of the verb's docstring and ends with the docstring of its module.
     """
     import tyro
 
-    about, _, more = (inspect.getdoc(getattr(verb, "func", verb)) or "").partition("\n\n")
+    function = getattr(verb, "func", verb)
+    about = (inspect.getdoc(function) or "").partition("\n\n")[0]
     options = {"description": about, "config": (FlagCreatePairsOff,), "console_outputs": first_process()}
     try:
         return tyro.cli(verb, args=list(arguments), prog=prog, **options) or 0
     except SystemExit as left:
         if not left.code and first_process():
-            print(wrapped(more.partition("\n\nArgs:")[0]))
+            print(wrapped((inspect.getdoc(inspect.getmodule(function)) or "").partition("\n\n")[2]))
         raise
 
 

@@ -1,4 +1,13 @@
-"""`stawm presets`."""
+"""`stawm presets`.
+
+Each is listed with its place in the paper and the number to reach; with NAME come all of its settings, and how it
+departs from the paper.
+
+Examples:
+  stawm presets
+  stawm presets mnist-classify-8
+  stawm presets mnist-classify-8 --json
+"""
 
 from json import dumps
 from typing import TYPE_CHECKING, Annotated
@@ -17,14 +26,6 @@ def presets(
     json: Json = False,
 ) -> None:
     """List the experiments that can be trained, or show one in full.
-
-    Each is listed with its place in the paper and the number to reach; with NAME come all of its settings, and how it
-    departs from the paper.
-
-    Examples:
-      stawm presets
-      stawm presets mnist-classify-8
-      stawm presets mnist-classify-8 --json
 
     Args:
         name: show this one in full

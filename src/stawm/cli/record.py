@@ -1,4 +1,15 @@
-"""`stawm record`."""
+"""`stawm record`.
+
+The entry, results/NAME.json, holds its settings, seed, code, machine, time, pictures and scores. A result is
+measured here, once; what was recorded is never written over. A trial, made to choose a recipe, keeps what its last
+epoch found on its validation split (--data.hold-out), and the test set is not touched; it goes into results/trials.
+`stawm table` makes tables of the ledger.
+
+Examples:
+  stawm record runs/mnist-5k-sketchpad-seed0 --chosen-by "no trials"
+  stawm record runs/mnist-classify-8-fast-seed0 --controls --note "two seeds in one night"
+  stawm record runs/warmer --kind trial --note "twice the rate: collapsed in its fourth epoch"
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,16 +35,6 @@ def record(
     device: Device = "auto",
 ) -> None:
     """Enter a run in the ledger of results, measured on the full test set.
-
-    The entry, results/NAME.json, holds its settings, seed, code, machine, time, pictures and scores. A result is
-    measured here, once; what was recorded is never written over. A trial, made to choose a recipe, keeps what its last
-    epoch found on its validation split (--data.hold-out), and the test set is not touched; it goes into results/trials.
-    `stawm table` makes tables of the ledger.
-
-    Examples:
-      stawm record runs/mnist-5k-sketchpad-seed0 --chosen-by "no trials"
-      stawm record runs/mnist-classify-8-fast-seed0 --controls --note "two seeds in one night"
-      stawm record runs/warmer --kind trial --note "twice the rate: collapsed in its fourth epoch"
 
     Args:
         run: a run folder

@@ -1,4 +1,14 @@
-"""`stawm serve`."""
+"""`stawm serve`.
+
+A digit is drawn on the page, or a picture dropped, and the model looks at it: where, what it saw, what it drew,
+what it believed and remembered. The API is described at /api/docs. Only this machine can reach the server unless
+--host says otherwise; nothing is written to disk. Needs the serve extra: pip install "stawm[serve]".
+
+Examples:
+  stawm serve
+  stawm serve --weights runs/mnist-5k-sketchpad-seed0 --port 9000
+  stawm serve --host 0.0.0.0 --workers 4 --log json
+"""
 
 import sys
 from typing import Annotated, Literal
@@ -30,15 +40,6 @@ def serve(
 ) -> None:
     """Serve a page on which to draw and watch a trained model look, with a JSON API.
 
-    A digit is drawn on the page, or a picture dropped, and the model looks at it: where, what it saw, what it drew,
-    what it believed and remembered. The API is described at /api/docs. Only this machine can reach the server unless
-    --host says otherwise; nothing is written to disk. Needs the serve extra: pip install "stawm[serve]".
-
-    Examples:
-      stawm serve
-      stawm serve --weights runs/mnist-5k-sketchpad-seed0 --port 9000
-      stawm serve --host 0.0.0.0 --workers 4 --log json
-
     Args:
         host: the address to listen on
         port: the port; 0 is any that is free
@@ -54,19 +55,8 @@ def serve(
     """
     from stawm.serve.settings import MIB, Settings
 
-    settings = Settings(
-        host=host,
-        port=port,
-        weights=weights,
-        workers=workers,
-        batch=batch,
-        queue=queue,
-        timeout=timeout,
-        threads=threads,
-        pictures=pictures,
-        body=body * MIB,
-        log=log or ("text" if sys.stderr.isatty() else "json"),
-    )
+    kind = log or ("text" if sys.stderr.isatty() else "json")
+    settings = Settings(host, port, weights, workers, batch, queue, timeout, threads, pictures, body * MIB, kind)
     try:
         from stawm.serve.run import run_server
     except ModuleNotFoundError as failure:

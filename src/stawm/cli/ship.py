@@ -1,4 +1,16 @@
-"""`stawm ship`."""
+"""`stawm ship`.
+
+They are kept as float16, with a card, and their SHA-256 in a manifest. Before anything is written, the weights are
+measured on the run's held-out pictures as trained and as float16; if a score moves by more than rounding does, they
+are refused. A run that is in the ledger (`stawm record`) has its test scores on the card too.
+
+Without --home they go into the package, so this is for those who make a release; --home weights is for weights that
+stay outside the wheel.
+
+Examples:
+  stawm ship runs/mnist-5k-sketchpad-seed0 mnist-5k-sketchpad
+  stawm ship runs/mnist-draw-6-seed0 mnist-draw-6 --home weights --replace
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,17 +32,6 @@ def ship(
     data_dir: DataDir = None,
 ) -> None:
     """Put the weights of a run where they are found by name.
-
-    They are kept as float16, with a card, and their SHA-256 in a manifest. Before anything is written, the weights are
-    measured on the run's held-out pictures as trained and as float16; if a score moves by more than rounding does, they
-    are refused. A run that is in the ledger (`stawm record`) has its test scores on the card too.
-
-    Without --home they go into the package, so this is for those who make a release; --home weights is for weights that
-    stay outside the wheel.
-
-    Examples:
-      stawm ship runs/mnist-5k-sketchpad-seed0 mnist-5k-sketchpad
-      stawm ship runs/mnist-draw-6-seed0 mnist-draw-6 --home weights --replace
 
     Args:
         run: a run folder or a folder of weights

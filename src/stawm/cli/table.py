@@ -1,4 +1,19 @@
-"""`stawm table`."""
+"""`stawm table`.
+
+The numbers of runs are those measured after the last epoch on the split that is named. Runs that differ only in
+their seed are one row, mean ± standard deviation; a run that is not finished has its own.
+
+Without runs, print the ledger (`stawm record`) in Markdown: its results on the full test sets, with how far the
+epochs were cut, or its trials. --into puts the tables between the marks <!-- results --> and <!-- /results --> (or
+trials) of a file, such as the README.
+
+Examples:
+  stawm table
+  stawm table --into README.md
+  stawm table --kind trial --into docs/results.md
+  stawm table runs/*
+  stawm table runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --format markdown
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,20 +33,6 @@ def table(
     ledger: Ledger = Path("results"),
 ) -> None:
     """Make a table of runs or of the ledger, the paper's numbers beside ours.
-
-    The numbers of runs are those measured after the last epoch on the split that is named. Runs that differ only in
-    their seed are one row, mean ± standard deviation; a run that is not finished has its own.
-
-    Without runs, print the ledger (`stawm record`) in Markdown: its results on the full test sets, with how far the
-    epochs were cut, or its trials. --into puts the tables between the marks <!-- results --> and <!-- /results --> (or
-    trials) of a file, such as the README.
-
-    Examples:
-      stawm table
-      stawm table --into README.md
-      stawm table --kind trial --into docs/results.md
-      stawm table runs/*
-      stawm table runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --format markdown
 
     Args:
         runs: run folders

@@ -1,4 +1,18 @@
-"""`stawm train`."""
+"""`stawm train`.
+
+Any setting of the preset can be changed, as in --training.epochs 3, --model.memory.size 64, --model.memory.rule
+delta-rule or --data.name folder:PICTURES; `stawm train PRESET --help` lists them all. With folder:PICTURES in the
+place of a preset, or other data, channels, size and number of classes are those of the pictures. The run folder
+holds experiment.json, metrics.jsonl, tensorboard/, checkpoints/ and weights/. On several GPUs or machines start it
+with torchrun.
+
+Examples:
+  stawm train mnist-5k-classify
+  stawm train folder:my-pictures
+  stawm train mnist-5k-classify --seed 1 --training.epochs 3 --run runs/short
+  stawm train mnist-5k-classify --run runs/short --resume
+  torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +28,6 @@ from stawm.errors import CheckpointError
 if TYPE_CHECKING:
     from stawm.experiments.experiment import Experiment
 
-FOLDER = "folder:"
 SWITCHES = ("--resume", "--json", "--help", "-h")
 """Flags that no value follows."""
 
@@ -33,19 +46,6 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a preset, or a model of your own pictures, or go on with a run.
-
-    Any setting of the preset can be changed, as in --training.epochs 3, --model.memory.size 64, --model.memory.rule
-    delta-rule or --data.name folder:PICTURES; `stawm train PRESET --help` lists them all. With folder:PICTURES in the
-    place of a preset, or other data, channels, size and number of classes are those of the pictures. The run folder
-    holds experiment.json, metrics.jsonl, tensorboard/, checkpoints/ and weights/. On several GPUs or machines start it
-    with torchrun.
-
-    Examples:
-      stawm train mnist-5k-classify
-      stawm train folder:my-pictures
-      stawm train mnist-5k-classify --seed 1 --training.epochs 3 --run runs/short
-      stawm train mnist-5k-classify --run runs/short --resume
-      torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two
 
     Args:
         preset: a name from `stawm presets`, or folder:PICTURES
@@ -114,17 +114,17 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
                 f"the run in {folder} is one of {stored.name}, not of {recipe.name}; name that, or another folder"
             )
         return stored
-    name = last("--data.name") or (what if what.startswith(FOLDER) else recipe.data.name)
+    name = last("--data.name") or (what if what.startswith(own.FOLDER) else recipe.data.name)
     if name == recipe.data.name:
         return recipe
     place = last("--data-dir")
     facts = find_data(name).facts(Path(place) if place else None)
-    return own.own_pictures(name, facts) if what.startswith(FOLDER) else own.fitted_to(recipe, facts)
+    return own.own_pictures(name, facts) if what.startswith(own.FOLDER) else own.fitted_to(recipe, facts)
 
 
 def _recipe(what: str) -> "Experiment":
     """The preset of that name, or the recipe for folders of pictures."""
-    from stawm.experiments.own import OWN_PICTURES
+    from stawm.experiments.own import FOLDER, OWN_PICTURES
     from stawm.experiments.presets import preset
 
     return OWN_PICTURES if what.startswith(FOLDER) else preset(what)
@@ -132,5 +132,7 @@ def _recipe(what: str) -> "Experiment":
 
 def _folder(what: str, seed: int | str, run: Path | str | None) -> Path:
     """The run folder: the one given, or runs/PRESET-seedN; for folder:PICTURES it has the name of that folder."""
+    from stawm.experiments.own import FOLDER
+
     name = Path(what.removeprefix(FOLDER)).expanduser().resolve().name if what.startswith(FOLDER) else what
     return Path(run) if run else Path("runs") / f"{name}-seed{seed}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from stawm.data.data_set import Facts
+from stawm.data.sets.folder import NAME
 from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
@@ -12,7 +13,7 @@ from stawm.experiments.laptop import MNIST_5K_CLASSIFY
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 
-FOLDER = "folder:"
+FOLDER = f"{NAME}:"
 
 # The classifier for laptops and not the sketchpad: what a drawing's loss should count beside the classifier's depends
 # on the size of the pictures, and a drawing takes far longer to learn. Mirrored, and not shifted: photographs fill
