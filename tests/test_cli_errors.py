@@ -323,7 +323,7 @@ def test_full_disk_anywhere_else(
     monkeypatch.setattr(Image.Image, "save", full)
     assert main(["figure", "curve", str(trained), "--out", str(tmp_path / "curve.png")]) == STORAGE
     assert "No space left on device" in one_line(capsys.readouterr().err)
-    monkeypatch.setattr("stawm.show.curve.learning_curve", full)
+    monkeypatch.setattr("stawm.show.figures.curve.learning_curve", full)
     assert main(["figure", "curve", str(trained)]) == STORAGE
     assert "some/file" in one_line(capsys.readouterr().err)
 
@@ -332,14 +332,14 @@ def test_a_fault_of_ours_is_not_hidden(trained: Path, monkeypatch: pytest.Monkey
     def fault(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("stawm.show.curve.learning_curve", fault)
+    monkeypatch.setattr("stawm.show.figures.curve.learning_curve", fault)
     with pytest.raises(ZeroDivisionError):
         main(["figure", "curve", str(trained)])
 
     def unreadable(*_: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr("stawm.show.curve.learning_curve", unreadable)
+    monkeypatch.setattr("stawm.show.figures.curve.learning_curve", unreadable)
     with pytest.raises(PermissionError):
         main(["figure", "curve", str(trained)])
 

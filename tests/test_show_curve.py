@@ -1,85 +1,103 @@
-import numpy as np
+from dataclasses import replace
+
 import pytest
-from PIL import Image
 
 from stawm.errors import UsageError
-from stawm.show.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
-from stawm.show.curve import learning_curve
-from stawm.show.sheet import LINES, Colour
+from stawm.model.heads.head import HEADS, Score
+from stawm.show.figures.curve import Learnt, learning_curve
+from tiny_chart import full, heights, places, reach, record, title
+from tiny_run import TINY
 
 
-def record(epoch: int, error: float, trained: float | None = None) -> dict:
-    held_out = {"split": "test", "scores": {"error": error}, "terms": {"cross_entropy": 3 * error}}
-    return {
-        "epoch": epoch,
-        "train": {"error": error if trained is None else trained, "loss": 2.0},
-        "held_out": held_out,
-    }
+def run(name: str, errors: list[float], seed: int | None = None) -> Learnt:
+    experiment = None if seed is None else replace(TINY, seed=seed)
+    return Learnt(name, experiment, records=[record(epoch, error) for epoch, error in enumerate(errors, 1)])
 
 
-def height_of(drawn: Image.Image, colour: Colour, column: float) -> float:
-    """Where the line of this colour crosses a column, below the legend."""
-    strip = np.asarray(drawn)[:, round(column)].astype(int)
-    rows = np.flatnonzero(np.abs(strip - np.array(colour)).max(-1) < 30)
-    return float(rows.mean())
+def test_the_error_is_drawn_in_per_cent_on_a_logarithmic_scale_that_ends_at_round_numbers():
+    chart = learning_curve([run("run", [0.1, 0.03, 0.012])])
+    axes = chart.axes[0]
+    assert heights(full(chart)[0]) == pytest.approx([10.0, 3.0, 1.2])
+    assert places(full(chart)[0]) == [1, 2, 3]
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim() == pytest.approx((1.0, 10.0))
+    chart.draw_without_rendering()
+    shown = {label.get_text() for label in axes.get_yticklabels()}
+    assert {"1", "2", "5", "10"} <= shown, "numbers as people write them"
 
 
-def test_line_stands_at_the_error_on_a_logarithmic_scale():
-    # From 10 % to 1 %: the axis is exactly that decade, so epoch 2 (sqrt(10) %) stands half-way up.
-    drawn = learning_curve({"run": [record(1, 0.1), record(2, 0.1 / 10**0.5), record(3, 0.01)]})
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    assert height_of(drawn, LINES[0], LEFT + 1) == pytest.approx(TOP, abs=2)
-    assert height_of(drawn, LINES[0], middle) == pytest.approx((TOP + HEIGHT - BOTTOM) / 2, abs=2)
-    assert height_of(drawn, LINES[0], WIDTH - RIGHT - 8) == pytest.approx(HEIGHT - BOTTOM, abs=4)
+def test_each_run_has_a_line_of_its_own_colour_and_its_end_in_the_legend():
+    chart = learning_curve([run("poor", [0.2, 0.09]), run("good", [0.1, 0.01])])
+    poor, good = full(chart)
+    assert poor.get_color() != good.get_color()
+    assert [str(line.get_label()) for line in (poor, good)] == ["poor: 9.00 %", "good: 1.00 %"]
 
 
-def test_runs_have_their_own_colours_and_the_lower_error_is_lower():
-    poor, good = [record(1, 0.2), record(2, 0.1), record(3, 0.09)], [record(1, 0.1), record(2, 0.02), record(3, 0.01)]
-    drawn = learning_curve({"poor": poor, "good": good})
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    assert height_of(drawn, LINES[0], middle) < height_of(drawn, LINES[1], middle)
+def test_more_runs_than_colours_differ_in_style():
+    chart = learning_curve([run(f"run {place}", [0.1, 0.05]) for place in range(14)])
+    assert len({(line.get_color(), line.get_linestyle()) for line in full(chart)}) == 14
 
 
-def test_training_error_is_a_second_paler_line():
-    apart = learning_curve({"run": [record(1, 0.1, 0.5), record(2, 0.02, 0.3), record(3, 0.01, 0.2)]})
-    middle = round((LEFT + WIDTH - RIGHT) / 2)
-    blue = np.asarray(apart)[:, middle].astype(int)
-    coloured = np.flatnonzero(blue[:, 2] - blue[:, 0] > 20)
-    # The axis runs from 1 to 50 %; the thin line stands at 30 %, the full one at 2 %.
-    share = np.log(30) / np.log(50)
-    assert coloured.min() == pytest.approx(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), abs=2)
-    assert blue[coloured.min()].sum() > 1.4 * sum(LINES[0])
-    assert height_of(apart, LINES[0], middle) > HEIGHT / 2
+def test_training_is_a_thinner_paler_line_of_the_same_colour():
+    chart = learning_curve([Learnt("run", records=[record(1, 0.1, 0.5), record(2, 0.02, 0.3)])])
+    thin, thick = chart.axes[0].lines
+    assert heights(thin) == pytest.approx([50.0, 30.0])
+    assert thin.get_linewidth() < thick.get_linewidth()
+    assert thin.get_alpha() is not None
+    assert thin.get_color() == thick.get_color()
 
 
-@pytest.mark.parametrize("errors", [[0.0], [0.5], [0.1, 0.0], [0.01] * 200])
+def test_runs_that_differ_only_in_their_seed_are_one_line_with_a_band():
+    seeds = [run(f"tiny-seed{seed}", [0.1 * (seed + 1), 0.01 * (seed + 1)], seed) for seed in range(3)]
+    chart = learning_curve([*seeds, run("other", [0.5, 0.5])])
+    mean, _ = full(chart)
+    assert heights(mean) == pytest.approx([20.0, 2.0])
+    assert str(mean.get_label()) == "tiny, seeds 0, 1, 2: 2.00 % ± 1.00"
+    assert reach(chart) == pytest.approx((1.0, 30.0))
+    assert "standard deviation" in title(chart)
+
+
+@pytest.mark.parametrize("errors", [[0.0], [0.5], [0.1, 0.0], [0.01] * 200, [1e-9, 1.0]])
 def test_one_epoch_no_error_and_many_epochs_are_drawn(errors: list[float]):
-    drawn = learning_curve({"run": [record(epoch, error) for epoch, error in enumerate(errors, 1)]})
-    assert drawn.size == (WIDTH, HEIGHT)
-    assert (np.abs(np.asarray(drawn).astype(int) - np.array(LINES[0])).max(-1) < 10).any()
+    chart = learning_curve([run("run", errors)])
+    chart.draw_without_rendering()
+    low, high = chart.axes[0].get_ylim()
+    assert 0 < low < high
+    assert all(low <= height <= high for height in heights(full(chart)[0])), "zero sits on the lower edge"
 
 
-def test_a_task_without_error_shows_its_loss():
+def test_a_task_without_scores_shows_its_loss():
     records = [
         {"epoch": epoch, "train": {"loss": loss}, "held_out": {"scores": {}, "terms": {"a": loss / 2, "b": loss / 2}}}
-        for epoch, loss in ((1, 10.0), (2, 10**0.5), (3, 1.0))
+        for epoch, loss in ((1, 10.0), (2, 4.0))
     ]
-    drawn = learning_curve({"run": records})
-    assert height_of(drawn, LINES[0], (LEFT + WIDTH - RIGHT) / 2) == pytest.approx((TOP + HEIGHT - BOTTOM) / 2, abs=2)
+    assert heights(full(learning_curve([Learnt("run", records=records)]))[0]) == pytest.approx([10.0, 4.0])
+
+
+def test_a_loss_below_zero_has_a_linear_scale():
+    records = [{"epoch": 1, "train": {"loss": 1.0}, "held_out": {"scores": {}, "terms": {"a": -2.0}}}]
+    chart = learning_curve([Learnt("run", records=records)])
+    assert chart.axes[0].get_yscale() == "linear"
+    assert heights(full(chart)[0]) == [-2.0]
+
+
+def drew(name: str, **scores: float) -> Learnt:
+    held_out = {"split": "test", "scores": scores, "terms": {"squared_error": 700.0}}
+    return Learnt(name, records=[{"epoch": 1, "train": {"loss": 700.0, **scores}, "held_out": held_out}])
 
 
 def test_runs_that_all_draw_show_their_squared_error_even_if_some_classify():
-    def drew(epoch: int, mse: float, **more: float) -> dict:
-        held_out = {"split": "test", "scores": {"mse": mse, **more}, "terms": {"squared_error": 700.0}}
-        return {"epoch": epoch, "train": {"mse": mse, "loss": 700.0, **more}, "held_out": held_out}
+    chart = learning_curve([drew("both", mse=0.1, error=0.9), drew("plain", mse=0.01)])
+    assert [heights(line) for line in full(chart)] == [[0.1], [0.01]]
 
-    plain = [drew(1, 0.1), drew(2, 0.1 / 10**0.5), drew(3, 0.01)]
-    both = [drew(1, 0.1, error=0.9), drew(2, 0.1 / 10**0.5, error=0.9), drew(3, 0.01, error=0.9)]
-    for runs in ({"plain": plain}, {"both": both, "plain": plain}):
-        middle = height_of(learning_curve(runs), LINES[len(runs) - 1], (LEFT + WIDTH - RIGHT) / 2)
-        assert middle == pytest.approx((TOP + HEIGHT - BOTTOM) / 2, abs=2), "half-way down the decade from 0.1 to 0.01"
+
+def test_the_scores_are_those_of_the_heads(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(HEADS["draw"], "measured", (Score("distance", "how far off", unit="mm", digits=1),))
+    chart = learning_curve([drew("run", distance=3.0)])
+    assert "how far off, mm" in title(chart)
+    assert str(full(chart)[0].get_label()) == "run: 3.0 mm"
 
 
 def test_nothing_to_draw_is_said():
-    with pytest.raises(UsageError, match="no finished epoch"):
-        learning_curve({"run": []})
+    with pytest.raises(UsageError, match="epoch"):
+        learning_curve([Learnt("run")])

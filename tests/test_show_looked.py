@@ -7,9 +7,9 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-from stawm.model.heads import Classified
+from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode
-from stawm.show.looked import CELL, EDGE, GAP, HEAD, MARGIN, looked_frames, where_it_looked
+from stawm.show.figures.looked import CELL, EDGE, GAP, HEAD, MARGIN, looked_frames, where_it_looked
 from stawm.show.picture import outline_of, picture_of
 from stawm.show.sheet import RIGHT, WRONG, Colour, colour_of
 
@@ -32,7 +32,7 @@ def episode(images: Tensor, poses: Tensor, *, glimpse: Tensor | None = None, ans
         glimpses=seen.expand(batch, count, *seen.shape),
         codes=codes,
         state=HebbRosenblatt(6).start(batch),
-        classified=Classified(codes[:, 0], codes, logits),
+        answers={"classify": Classified(codes[:, 0], codes, logits)},
     )
 
 
@@ -177,7 +177,7 @@ def test_the_film_adds_a_glimpse_a_frame():
 
 
 def test_a_model_that_only_draws_shows_where_it_looked_without_beliefs():
-    scene = replace(episode(torch.zeros(2, 1, 28, 28), pose(0.5).expand(2, 2, 2, 3)), classified=None)
+    scene = replace(episode(torch.zeros(2, 1, 28, 28), pose(0.5).expand(2, 2, 2, 3)), answers={})
     drawn = where_it_looked(scene, labels=torch.tensor([1, 2]))
     assert not near(drawn, RIGHT)[0].size
     assert not near(drawn, WRONG)[0].size

@@ -2,44 +2,39 @@ import pytest
 import torch
 
 from stawm.experiments.experiment import ImageConfig
-from stawm.model.heads import Drawn
-from stawm.model.stawm import Stawm
+from stawm.model.heads.draw import DrawingHead, Drawn
+from stawm.show.figures.traversal import traversal, traversed
 from stawm.show.grid import EDGE
 from stawm.show.sheet import colour_of
-from stawm.show.traversal import traversal, traversed
-from tiny_drawing import box_of, canvas_pose, drawing_config, drawing_model, drawn_by, flat, where
-
-TEAL, PINK, LIME = (0, 128, 128), (255, 0, 200), (120, 255, 0)
+from tiny_drawing import LIME, PINK, TEAL, box_of, canvas_pose, drawing_config, drawing_model, drawn_by, flat, where
+from tiny_model import artist_of
 
 
-def drawing(canvas: str) -> tuple[Stawm, Drawn]:
+def drawing(canvas: str) -> tuple[DrawingHead, Drawn]:
     model = drawing_model(drawing_config("bernoulli" if canvas == "bernoulli" else "addition", ImageConfig(3, 11, 15)))
     with torch.no_grad():
-        drawn = model(torch.rand(2, 3, 11, 15)).drawn
-    assert drawn is not None
-    return model, drawn
+        drawn = model(torch.rand(2, 3, 11, 15)).answer("draw", Drawn)
+    return artist_of(model), drawn
 
 
 @pytest.mark.parametrize("canvas", ["addition", "bernoulli"])
 def test_the_middle_of_a_traversal_is_the_drawing(canvas: str):
-    model, drawn = drawing(canvas)
-    assert model.draw is not None
-    canvases = traversed(model.draw, drawn, glimpse=1, row=1, steps=5)
+    head, drawn = drawing(canvas)
+    canvases = traversed(head, drawn, glimpse=1, row=1, steps=5)
     assert canvases.shape == (2, 5, 3, 11, 15)
     for number in range(2):
         assert torch.allclose(canvases[number, 2], drawn.canvas[1], atol=1e-6)
 
 
 def test_each_number_is_moved_by_itself_and_in_its_own_glimpse():
-    model, drawn = drawing("addition")
-    assert model.draw is not None
-    canvases = traversed(model.draw, drawn, glimpse=2, reach=1.5, steps=3)
+    head, drawn = drawing("addition")
+    canvases = traversed(head, drawn, glimpse=2, reach=1.5, steps=3)
     for number in range(2):
         latent = drawn.mean[:1].clone()
         latent[0, 2, number] += 1.5
         with torch.no_grad():
-            sketches = model.draw.sketches(latent)
-            wanted = model.draw.canvas.paint(sketches, drawn.poses[:1], 11, 15, sample=False).canvas[0]
+            sketches = head.sketches(latent)
+            wanted = head.canvas.paint(sketches, drawn.poses[:1], 11, 15, sample=False).canvas[0]
         assert torch.allclose(canvases[number, 2], wanted, atol=1e-6)
         assert not torch.allclose(canvases[number, 2], canvases[number, 0])
 

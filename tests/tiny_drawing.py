@@ -17,6 +17,9 @@ from stawm.show.sheet import Colour
 from stawm.vision.canvas import Painting
 from tiny_model import SMALL, small
 
+TEAL, PINK, LIME = (0, 128, 128), (255, 0, 200), (120, 255, 0)
+"""Colours that no figure draws with."""
+
 
 def drawing_config(
     canvas: Literal["addition", "bernoulli"] = "addition", image: ImageConfig = SMALL.image, classes: int = 4

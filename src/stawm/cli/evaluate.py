@@ -36,10 +36,10 @@ def evaluate(
         data: measure on this data set
         controls: also with memories exchanged and with one query for all
     """
-    from stawm.cli.trained import open_trained
     from stawm.measure.controls import controls as exchanged
     from stawm.measure.evaluate import evaluate as measure
     from stawm.model.heads.head import known_scores
+    from stawm.store.trained import open_trained
 
     trained, pictures = open_trained(model, data, data_dir, device)
     found = measure(trained.model, pictures, config=trained.experiment.model)

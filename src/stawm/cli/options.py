@@ -1,6 +1,7 @@
 """Options that several verbs take, each said once, and how a verb's function is called from a command line."""
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ NO_SETTINGS = Settings()
 def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -> int:
     """What `verb` returns when it is called as `arguments` say; tyro tells what is wrong with them, and leaves.
 
-    The help opens with the first line of the verb's docstring and ends with the docstring of its module.
+    The help opens with the first line of the verb's docstring and ends with that of its module (or its `more()`).
     """
     import tyro
 
@@ -51,7 +52,9 @@ def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -
         return tyro.cli(verb, args=list(arguments), prog=prog, **options) or 0
     except SystemExit as left:
         if not left.code and first_process():
-            print(wrapped((inspect.getdoc(inspect.getmodule(function)) or "").partition("\n\n")[2]))
+            module = sys.modules[function.__module__]
+            more = module.more() if hasattr(module, "more") else inspect.getdoc(module) or ""
+            print(wrapped(more.partition("\n\n")[2].rstrip()))
         raise
 
 

@@ -17,7 +17,7 @@ RIGHT: Colour = (26, 135, 84)
 WRONG: Colour = (203, 52, 52)
 
 # Early to late: blue, violet, magenta, orange, yellow; each is visible on black and on white.
-_ORDER: tuple[Colour, ...] = ((44, 123, 229), (122, 83, 214), (202, 62, 160), (236, 98, 74), (246, 178, 40))
+GLIMPSE_COLOURS: tuple[Colour, ...] = ((44, 123, 229), (122, 83, 214), (202, 62, 160), (236, 98, 74), (246, 178, 40))
 
 LINES: tuple[Colour, ...] = (
     (44, 123, 229),
@@ -31,10 +31,13 @@ LINES: tuple[Colour, ...] = (
 
 def colour_of(place: int, count: int) -> Colour:
     """The colour of the glimpse at `place` (from 0) of `count`: evenly spaced from early blue to late yellow."""
-    where = place / max(count - 1, 1) * (len(_ORDER) - 1)
-    left = min(int(where), len(_ORDER) - 2)
+    where = place / max(count - 1, 1) * (len(GLIMPSE_COLOURS) - 1)
+    left = min(int(where), len(GLIMPSE_COLOURS) - 2)
     share = where - left
-    red, green, blue = (round((1 - share) * a + share * b) for a, b in zip(_ORDER[left], _ORDER[left + 1], strict=True))
+    red, green, blue = (
+        round((1 - share) * a + share * b)
+        for a, b in zip(GLIMPSE_COLOURS[left], GLIMPSE_COLOURS[left + 1], strict=True)
+    )
     return red, green, blue
 
 

@@ -6,12 +6,28 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.model.heads.draw import DrawingHead, Drawn
+from stawm.model.stawm import Stawm
+from stawm.show.figure import FIGURES, Figure
 from stawm.show.grid import Cell, grid
 from stawm.show.picture import pasted_outline_of
+from stawm.show.request import Request
 from stawm.show.sheet import colour_of
 
 REACH = 3.0
 STEPS = 7
+
+
+@FIGURES.add("traversal")
+class Traversal(Figure):
+    """The drawing, redrawn as each latent number of one glimpse is changed."""
+
+    def draw(self, request: Request) -> list[Image.Image]:
+        """The first picture; the first glimpse, if none is asked for."""
+        drawn, model, glimpse = request.answer("draw", Drawn), request.trained.model, request.place_of(0)
+        assert isinstance(model, Stawm)
+        head = model.head("draw")
+        assert isinstance(head, DrawingHead)
+        return [traversal(traversed(head, drawn, glimpse), drawn, request.batch.images[0], glimpse)]
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""A trained model with pictures to show it, as the verbs that only look need them."""
+"""A trained model with pictures to show it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where the model looked: each image with its glimpses drawn over it, what it saw, and what it believed after each."""
+"""Where the model looked: each image with its glimpses drawn over it, and the glimpses beside it."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,9 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.model.stawm import Episode
+from stawm.show.figure import FIGURES, Figure
 from stawm.show.picture import outline_of, picture_of
+from stawm.show.request import Request
 from stawm.show.sheet import FAINT, HAIR, INK, PAPER, RIGHT, WRONG, Point, Sheet, colour_of, shortened
 
 EDGE = 168
@@ -22,6 +24,20 @@ NUMBER = 7
 """Radius of a glimpse's number."""
 GAP = 12
 HEAD = 30
+
+
+@FIGURES.add("looked")
+class Looked(Figure):
+    """Where the model looked, what it saw and what it believed after each glimpse."""
+
+    film = True
+
+    def draw(self, request: Request) -> list[Image.Image]:
+        """A row for each picture; of a film, a frame for each glimpse."""
+        episode, labels, classes = request.episode, request.batch.labels, request.test.classes
+        if request.film:
+            return looked_frames(episode, labels=labels, classes=classes, pictures=request.pictures)
+        return [where_it_looked(episode, labels=labels, classes=classes, pictures=request.pictures)]
 
 
 def where_it_looked(

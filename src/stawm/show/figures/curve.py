@@ -1,0 +1,67 @@
+"""How runs learnt: a score after each epoch, one line for runs that differ only in their seed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stawm.errors import UsageError
+from stawm.model.heads.head import Score, known_scores
+from stawm.show.figure import FIGURES, Chart
+from stawm.show.plot import line_chart, titled
+from stawm.show.request import Request
+from stawm.show.seeds import Run, by_recipe, over_seeds
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+LOSS = Score("loss", "loss")
+"""What is drawn where runs have no score in common."""
+
+
+@dataclass(frozen=True)
+class Learnt(Run):
+    """A run with its record of each epoch (metrics.jsonl)."""
+
+    records: Sequence[Mapping[str, Any]] = ()
+
+
+@FIGURES.add("curve")
+class Curve(Chart):
+    """How one or several runs learnt; those that differ only in their seed are one line."""
+
+    runs = None
+
+    def plot(self, request: Request) -> "matplotlib.figure.Figure":
+        """The held-out score, and that of training."""
+        named = zip(request.names, request.runs, strict=True)
+        runs = [Learnt(name, request.experiment(run), records=request.records(run)) for name, run in named]
+        return learning_curve(runs)
+
+
+def learning_curve(runs: Sequence[Learnt]) -> "matplotlib.figure.Figure":
+    """A chart of runs: the held-out score in full lines, that of training in thin ones.
+
+    The score is the first of any head that all runs have; where there is none, it is the loss.
+    """
+    finished = [run for run in runs if run.records]
+    if not finished:
+        raise UsageError("there is no finished epoch to draw yet; train for one first")
+    score = _shared_score([record for run in finished for record in run.records])
+    held_out, training = {}, {}
+    for name, group in by_recipe(finished).items():
+        found = over_seeds([{record["epoch"]: _held_out(record, score) for record in run.records} for run in group])
+        learnt = over_seeds([{record["epoch"]: record["train"][score.name] for record in run.records} for run in group])
+        told = f"{name}: {found.end(score)}"
+        held_out[told], training[told] = found.scaled(score.factor), learnt.scaled(score.factor)
+    notes = ("full: held-out pictures", "thin: training")
+    return line_chart(titled(score), "epoch", held_out, training, notes=notes)
+
+
+def _shared_score(records: Sequence[Mapping[str, Any]]) -> Score:
+    scored = [record["train"].keys() & record["held_out"]["scores"].keys() for record in records]
+    return next((score for score in known_scores().values() if all(score.name in names for names in scored)), LOSS)
+
+
+def _held_out(record: Mapping[str, Any], score: Score) -> float:
+    held_out = record["held_out"]
+    return sum(held_out["terms"].values()) if score is LOSS else held_out["scores"][score.name]
