@@ -95,7 +95,7 @@ def copy(trained: Path, tmp_path: Path) -> Path:
         ("stawm data get NAME", "data get"),
         ("stawm data get NAME", "data list mnist"),
         ("'smell'", "figure smell run"),
-        ("no run", "figure looked"),
+        ("not 0", "figure looked"),
         ("no pictures", "masks run"),
         ("run/looked.nonsense", "figure looked run --out run/looked.nonsense"),
         ("looked draws one run", "figure looked one two"),

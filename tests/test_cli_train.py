@@ -65,6 +65,17 @@ def test_a_preset_takes_the_pictures_unless_something_is_set(tmp_path: Path, cap
     assert experiment_of(Path("run")).model.image.shape == (3, 20, 24)
 
 
+def test_another_rule_and_another_head_are_trained_and_come_back(capsys: Capture):
+    change = ["--model.memory.rule", "delta-rule", "--model.memory.eta", "0.5", "--model.heads.draw.latent", "2"]
+    quick = [*TINY, "--training.batch-size", "400", "--model.glimpse.strides", "1", "1"]
+    assert main(["train", "mnist-5k-classify", "--run", "run", *change, *quick]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "run", "--json"]) == 0
+    assert {"error", "mse"} <= set(json.loads(capsys.readouterr().out)["scores"])
+    stored = experiment_of(Path("run")).model
+    assert (stored.memory.rule, stored.memory.size, list(stored.heads)) == ("delta-rule", 12, ["classify", "draw"])
+
+
 def test_other_data_by_name_give_their_size_and_classes_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
     started: list[Any] = []
     monkeypatch.setattr("stawm.training.fit.fit", lambda experiment, run, **_: started.append(experiment) or iter(()))
