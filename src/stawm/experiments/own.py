@@ -8,6 +8,7 @@ from stawm.data.data_set import Facts
 from stawm.data.sets.folder import NAME
 from stawm.errors import UsageError
 from stawm.experiments.build import build
+from stawm.experiments.check import check_model
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
 from stawm.experiments.laptop import MNIST_5K_CLASSIFY
 from stawm.model.heads.classify import ClassifyConfig
@@ -16,13 +17,12 @@ from stawm.model.heads.draw import DrawConfig
 FOLDER = f"{NAME}:"
 
 # The classifier for laptops and not the sketchpad: what a drawing's loss should count beside the classifier's depends
-# on the size of the pictures, and a drawing takes far longer to learn. Mirrored, and not shifted: photographs fill
-# their frame.
+# on the size of the pictures, and a drawing takes far longer to learn. Never mirrored: they might be letters.
 OWN_PICTURES = Experiment(
     name="folder",
     about="Classify pictures of your own, or draw them where they have no classes.",
     model=MNIST_5K_CLASSIFY.model,
-    data=DataConfig(name=FOLDER, rotate=10.0, flip=True),
+    data=DataConfig(name=FOLDER, rotate=10.0),
     training=MNIST_5K_CLASSIFY.training,
 )
 DRAWN = {"draw": DrawConfig(latent=8, start=0.0)}
@@ -56,6 +56,7 @@ def fitted_to(experiment: Experiment, facts: Facts) -> Experiment:
 
 def check_size(config: ModelConfig) -> None:
     """Refuse pictures that are too small for the networks, before they are read."""
+    check_model(config)
     try:
         with torch.device("meta"):
             build(config)
