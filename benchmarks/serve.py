@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from stawm.data import load_data
-from stawm.look.seen import png_url
+from stawm.look.picture import Picture
 
 PARTS = ("latency", "throughput", "memory", "batching")
 MARKS = (0, 1_000, 5_000, 10_000, 20_000)
@@ -69,7 +69,7 @@ def requests() -> list[bytes]:
     digits = load_data("mnist-5k").test.images
     made = []
     for digit in digits[:KINDS]:
-        body = json.dumps({"images": [png_url(digit[0].numpy())]}).encode()
+        body = json.dumps({"images": [Picture(digit[0].numpy()).url()]}).encode()
         about = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
         made.append(f"POST /api/look HTTP/1.1\r\n{about}\r\n\r\n".encode() + body)
     return made

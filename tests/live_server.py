@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 
 from stawm.serve.app import create_app
-from stawm.serve.run import Patient, Server, bound
+from stawm.serve.run import bound, options
 from stawm.serve.settings import Settings
 from tiny_server import JSON, QUIET, looker
 
@@ -43,11 +43,9 @@ def process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 @contextmanager
-def thread(settings: Settings = QUIET, protocol: type[Patient] = Patient, app: Any = None) -> Iterator[int]:
+def thread(settings: Settings = QUIET) -> Iterator[int]:
     """A server in a thread of this process, and its port."""
-    served, lifespan = (app, "off") if app else (create_app([looker()], settings), "on")
-    config = uvicorn.Config(served, http=protocol, ws="none", log_config=None, lifespan=lifespan)
-    server = Server(config)
+    server = uvicorn.Server(uvicorn.Config(create_app([looker()], settings), **options(settings)))
     with bound("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         running = threading.Thread(target=server.run, args=([listening],))

@@ -26,6 +26,7 @@ def look(
     draws: bool = True,
     size: tuple[int, int] = (28, 28),
     memory: bool = False,
+    answers: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A look of the contract; its belief in `prediction` grows by equal steps, the rest is shared out."""
     names = [str(place) for place in range(classes)] if prediction is not None else []
@@ -38,6 +39,7 @@ def look(
         seen.append(
             {
                 "number": number,
+                "colour": f"#{40 * number % 256:02x}60c0",
                 "outline": [[edge, edge], [edge + 12, edge], [edge + 12, edge + 12], [edge, edge + 12]],
                 "outside": 0.0,
                 "glimpse": picture(8, 8, (10 * number, 0, 0)),
@@ -58,6 +60,7 @@ def look(
         "image": {"width": width, "height": height, "png": picture(width, height)},
         "glimpses": seen,
         "memory": _memory(glimpses) if memory else None,
+        "answers": answers or {},
     }
 
 

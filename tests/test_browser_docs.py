@@ -21,9 +21,9 @@ def test_the_description_of_the_api_is_drawn_and_can_be_tried(browser: "Browser"
         fields = look.locator("table").first.locator("td:first-child").all_text_contents()
         assert fields == ["images", "names", "model", "memory"]
         told = look.inner_text()
-        for words in ("multipart/form-data", "list of Glimpse", '"sketchpad"', "503", "Retry-After", "singular_values"):
+        for words in ("application/json", "list of Glimpse", '"sketchpad"', "503", "Retry-After", "singular_values"):
             assert words in told
         page.get_by_role("button", name="GET /api/health").click()
         # A function, not an expression: Playwright evaluates expressions, which the page's policy forbids.
-        page.wait_for_function("""() => document.body.innerText.includes('"status": "ok"')""")
+        page.wait_for_function("""() => document.body.innerText.includes('"status":"ok"')""")
         assert f"http://127.0.0.1:{port}/api/look" in page.locator("#terminal").inner_text()

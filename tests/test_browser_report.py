@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from browser_fixture import Visit, visiting
-from sample_looks import HOSTILE, look
+from sample_looks import HOSTILE, look, picture
 from stawm.page.report import ReportWriter
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def report(browser: "Browser", tmp_path: Path) -> Iterator[Visit]:
     with ReportWriter(path, title=HOSTILE, model="mnist-5k-sketchpad") as writer:
         writer.add(look("three.png", memory=True))
         writer.add(look(HOSTILE, prediction="7", draws=False))
-        writer.add(look("face.png", prediction=None, size=(60, 24)))
+        other = {"count": {"value": 3, "shares": [0.5, 0.25]}, "edges": {"map": picture(4, 4)}}
+        writer.add(look("face.png", prediction=None, size=(60, 24), answers=other))
         writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12))
         for place in range(60):
             writer.add(look(f"more {place}.png", prediction=str(place % 3), glimpses=2))
@@ -78,6 +79,13 @@ def test_models_that_only_classify_or_only_draw_are_shown(report: Visit) -> None
     box = painter.locator(".stage img").first.bounding_box()
     assert box is not None
     assert box["width"] / box["height"] == pytest.approx(60 / 24, rel=0.02)
+
+
+def test_what_other_heads_answer_is_told_in_lines(report: Visit) -> None:
+    lines = card(report, 2).locator(".answers p")
+    assert lines.all_inner_texts()[0] == "count: value 3, shares 0.5 0.25"
+    assert lines.nth(1).locator("img").count() == 1
+    assert card(report, 0).locator(".answers").count() == 0
 
 
 def test_of_many_classes_the_likeliest_have_bars(report: Visit) -> None:

@@ -16,21 +16,20 @@ from stawm.data.prepare.prepared import Prepared
 from stawm.data.sets.celeba import face
 from stawm.errors import UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import DataConfig, DrawConfig, Experiment, ImageConfig, ModelConfig
-from stawm.look.looker import Looker, preferred, shipped, sketches_alone
-from stawm.look.seen import Seen
+from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
+from stawm.look.answer import Look, to_json
+from stawm.look.looker import Looker, preferred, shipped
 from stawm.show.picture import outline_of, pasted_outline_of
 from stawm.store.weights import Trained, load_trained
-from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas
 from stawm.vision.glimpse import outside
 from tiny_drawing import drawing_config, drawing_model
-from tiny_model import SMALL, small
+from tiny_model import SMALL, heads, small
 
 SHIPPED = "mnist-5k-sketchpad"
 
 
 def looker_of(config: ModelConfig, data: str = "folder:somewhere", classes: tuple[str, ...] = ()) -> Looker:
-    model = drawing_model(config) if config.draw.latent else small(**_settings(config)).eval()
+    model = drawing_model(config) if config.draws else small(**_settings(config)).eval()
     return Looker(Trained(model, Experiment("tiny", model=config, data=DataConfig(name=data)), {}, classes), "tiny")
 
 
@@ -43,7 +42,7 @@ def noise(looker: Looker, count: int = 3) -> list[Prepared]:
     return [Prepared(torch.randint(0, 256, shape, dtype=torch.uint8)) for _ in range(count)]
 
 
-def look(looker: Looker, prepared: list[Prepared], memory: bool = False) -> list[Seen]:
+def look(looker: Looker, prepared: list[Prepared], memory: bool = False) -> list[Look]:
     return looker.look(prepared, [f"{number}.png" for number in range(len(prepared))], memory=memory)
 
 
@@ -72,28 +71,31 @@ def test_a_look_shows_what_happened_and_nothing_else(kind: str):
     shares = outside(episode.poses)
     assert [one.name for one in seen] == ["0.png", "1.png", "2.png"]
     for row, one in enumerate(seen):
-        assert (one.image == levels(prepared[row].pixels / 255)).all()
+        assert (one.image.png.array == levels(prepared[row].pixels / 255)).all()
         assert len(one.glimpses) == looker.glimpses == 3
+        assert [glimpse.number for glimpse in one.glimpses] == [1, 2, 3]
+        assert [glimpse.colour for glimpse in one.glimpses] == ["#2c7be5", "#ca3ea0", "#f6b228"]
         for number, glimpse in enumerate(one.glimpses):
             corners = outline_of(episode.poses[row, number], height, width)
             assert np.allclose(glimpse.outline, corners, atol=1e-4)
             assert glimpse.outside == pytest.approx(float(shares[row, number]))
-            assert (glimpse.glimpse == levels(episode.glimpses[row, number])).all()
-            if episode.classified is None:
+            assert (glimpse.glimpse.array == levels(episode.glimpses[row, number])).all()
+            if "classify" not in episode.answers:
                 assert glimpse.belief is None
             else:
                 assert glimpse.belief == pytest.approx(episode.logits[row, number].softmax(-1).tolist(), abs=1e-5)
-            if episode.drawn is None:
+            drawn = episode.answers.get("draw")
+            if drawn is None:
                 assert (glimpse.sketch, glimpse.sketch_outline, glimpse.canvas) == (None, None, None)
             else:
                 assert glimpse.canvas is not None
-                assert (glimpse.canvas == levels(episode.drawn.painting.canvases[row, number])).all()
-                pasted = pasted_outline_of(episode.drawn.poses[row, number], height, width)
+                assert (glimpse.canvas.array == levels(drawn.painting.canvases[row, number])).all()
+                pasted = pasted_outline_of(drawn.poses[row, number], height, width)
                 assert pasted is not None
                 assert glimpse.sketch_outline is not None
                 assert np.allclose(glimpse.sketch_outline, pasted, rtol=1e-4, atol=1e-3)
                 assert glimpse.sketch is not None
-                assert glimpse.sketch.shape[:2] == (5, 5)
+                assert glimpse.sketch.array.shape[:2] == (5, 5)
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
@@ -114,9 +116,9 @@ def test_classes_without_names_are_numbered():
 def test_batched_equals_single(kind: str):
     looker = looker_of(CONFIGS[kind])
     prepared = noise(looker, 5)
-    together = [one.payload() for one in look(looker, prepared, memory=True)]
+    together = [to_json(one) for one in look(looker, prepared, memory=True)]
     for number, one in enumerate(prepared):
-        alone = looker.look([one], [f"{number}.png"], memory=True)[0].payload()
+        alone = to_json(looker.look([one], [f"{number}.png"], memory=True)[0])
         same(alone, together[number])
 
 
@@ -149,7 +151,7 @@ def test_batched_equals_single_to_five_decimals():
             assert np.allclose(first.outline, second.outline, atol=1e-4)
             assert first.canvas is not None
             assert second.canvas is not None
-            assert np.abs(first.canvas.astype(int) - second.canvas).max() <= 1
+            assert np.abs(first.canvas.array.astype(int) - second.canvas.array).max() <= 1
 
 
 def test_the_memory_is_shown_when_asked_for():
@@ -165,18 +167,10 @@ def test_nothing_is_nothing():
 
 
 def test_a_model_without_glimpses_cannot_look():
-    config = replace(SMALL, kind="vae", draw=DrawConfig(latent=2))
+    config = replace(SMALL, kind="vae", heads=heads(4, latent=2))
     trained = Trained(build(config), Experiment("plain", model=config), {}, ())
     with pytest.raises(UsageError, match="takes no glimpses"):
         Looker(trained, "plain")
-
-
-def test_a_sketch_alone_is_what_it_would_paint_on_a_grey_canvas_or_over_black():
-    sketches, whole_canvas = torch.randn(2, 1, 3, 5, 5), torch.eye(2, 3).expand(2, 1, 2, 3)
-    assert torch.equal(sketches_alone(sketches, AdditionCanvas(-6.0)), sketches_alone(sketches, AdditionCanvas(0.0)))
-    for canvas in (AdditionCanvas(0.0), BernoulliCanvas()):
-        painted = canvas.paint(sketches, whole_canvas, 5, 5, sample=False).canvases
-        assert torch.allclose(sketches_alone(sketches, canvas), painted, atol=1e-5)
 
 
 def coloured(width: int, height: int, kind: str = "PNG") -> bytes:
@@ -228,4 +222,4 @@ def test_what_was_shown_is_not_touched_by_the_look(tmp_path: Path):
     before = [one.pixels.clone() for one in prepared]
     first, second = look(looker, prepared), look(looker, prepared)
     assert all(torch.equal(one.pixels, old) for one, old in zip(prepared, before, strict=True))
-    assert [one.payload() for one in first] == [one.payload() for one in second]
+    assert [to_json(one) for one in first] == [to_json(one) for one in second]

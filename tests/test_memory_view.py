@@ -51,15 +51,17 @@ def test_numbers_are_those_of_the_matrix_itself(read: Read, count: int):
     for row, view in enumerate(views):
         assert view.size == 7
         matrices = torch.stack([memory.matrix(state)[row] for state in states])
-        assert view.scale == pytest.approx(float(matrices[matrices > 0].quantile(0.98)), rel=1e-4)
+        scale = view.steps[0].scale
+        assert scale == pytest.approx(float(matrices[matrices > 0].quantile(0.98)), rel=1e-4)
+        assert {step.scale for step in view.steps} == {scale}
         for step, matrix in zip(view.steps, matrices, strict=True):
             spectrum = torch.linalg.svdvals(matrix)
             assert step.norm == pytest.approx(float(matrix.norm()), rel=1e-4)
             found = torch.tensor(step.singular_values)
             assert torch.allclose(found, spectrum[: len(found)], atol=1e-5)
             assert (spectrum[len(found) :] < 1e-5).all()
-        wanted = torch.stack([diverging_place(matrix, view.scale) for matrix in matrices])
-        shown = torch.stack([torch.from_numpy(step.matrix).int() for step in view.steps])
+        wanted = torch.stack([diverging_place(matrix, scale) for matrix in matrices])
+        shown = torch.stack([torch.from_numpy(step.matrix.array).int() for step in view.steps])
         assert (shown - wanted).abs().max() <= 1
 
 
@@ -72,8 +74,9 @@ def test_a_large_matrix_is_shown_by_the_means_of_its_blocks():
     view = views_of(memory, codes)[0]
     whole = memory.matrix(written(memory, codes)[-1])[0]
     means = whole.reshape(MOST_CELLS, 4, MOST_CELLS, 4).mean((1, 3))
-    assert view.steps[-1].matrix.shape == (MOST_CELLS, MOST_CELLS)
-    assert (torch.from_numpy(view.steps[-1].matrix).int() - diverging_place(means, view.scale)).abs().max() <= 1
+    assert view.steps[-1].matrix.array.shape == (MOST_CELLS, MOST_CELLS)
+    shown = torch.from_numpy(view.steps[-1].matrix.array).int()
+    assert (shown - diverging_place(means, view.steps[-1].scale)).abs().max() <= 1
 
 
 def test_no_more_than_sixteen_singular_values():
@@ -94,7 +97,7 @@ def test_each_pair_is_asked_by_its_key_and_compared_by_its_value(read: Read):
         state = memory.write(state, code)
     keys, values = (codes, torch.stack(responses, 1)) if read == "codes" else (torch.stack(responses, 1), codes)
     for row, view in enumerate(views):
-        for number, found in enumerate(view.recalls):
+        for number, found in enumerate(view.recall):
             recall = memory.recall(state, keys[:, number])[row]
             cosines = F.cosine_similarity(recall[None], values[row])
             assert found.cosine == pytest.approx(float(cosines[number]), abs=1e-5)
@@ -104,7 +107,7 @@ def test_each_pair_is_asked_by_its_key_and_compared_by_its_value(read: Read):
 def test_codes_apart_from_each_other_come_back_and_the_same_code_twice_does_too():
     codes = torch.eye(6)[:4][None]
     view = views_of(memory_of(6), codes)[0]
-    assert [(recall.best, round(recall.cosine, 5)) for recall in view.recalls] == [(1, 1), (2, 1), (3, 1), (4, 1)]
+    assert [(recall.best, round(recall.cosine, 5)) for recall in view.recall] == [(1, 1), (2, 1), (3, 1), (4, 1)]
     assert view.similarity == tuple(tuple(row) for row in torch.eye(4).tolist())
 
 
@@ -114,21 +117,21 @@ def test_a_blank_code_is_like_nothing():
     assert view.similarity[0] == (0.0, 0.0)
     assert view.similarity[1] == pytest.approx((0.0, 1.0))
     assert view.steps[0].norm == 0
-    assert (view.steps[0].matrix == ZERO).all()
-    assert view.recalls[0].cosine == 0
+    assert (view.steps[0].matrix.array == ZERO).all()
+    assert view.recall[0].cosine == 0
 
 
 def test_an_empty_memory_has_no_scale():
     view = views_of(memory_of(5), torch.zeros(1, 2, 5))[0]
-    assert view.scale == 0
-    assert all((step.matrix == ZERO).all() for step in view.steps)
+    assert {step.scale for step in view.steps} == {0}
+    assert all((step.matrix.array == ZERO).all() for step in view.steps)
 
 
 def test_one_look_does_not_change_with_the_others_beside_it():
     memory, codes = memory_of(9), some_codes(3, 4, 9)
     alone = views_of(memory, codes[1:2])[0]
     together = views_of(memory, codes)[1]
-    assert together.scale == pytest.approx(alone.scale, abs=1e-6)
+    assert together.steps[0].scale == pytest.approx(alone.steps[0].scale, abs=1e-6)
     assert np.allclose(together.similarity, alone.similarity, atol=1e-6)
     assert np.allclose([step.norm for step in together.steps], [step.norm for step in alone.steps], atol=1e-5)
 
@@ -141,7 +144,7 @@ def test_the_colours_run_from_blue_through_white_to_red():
 
 def test_a_memory_that_cannot_tell_what_it_is_made_of_has_no_view():
     class Shy(HebbRosenblatt):
-        def contents(self, codes: Tensor) -> None:
+        def contents(self, codes: Tensor) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
             return None
 
     assert memory_views(Shy(4), some_codes(2, 3, 4)) is None
@@ -155,5 +158,5 @@ def test_the_delta_rule_has_a_view_too():
     state = memory(codes, codes[:, 0]).state
     for row, view in enumerate(views):
         assert view.steps[-1].norm == pytest.approx(float(memory.matrix(state)[row].norm()), rel=1e-4)
-        assert view.recalls[-1].cosine == pytest.approx(1.0, abs=1e-4)
-        assert view.recalls[-1].best == 3
+        assert view.recall[-1].cosine == pytest.approx(1.0, abs=1e-4)
+        assert view.recall[-1].best == 3

@@ -140,13 +140,13 @@ def test_a_turned_photograph_is_meant_upright():
     # A point (x, y) of a picture 200 high comes to (200 - y, x).
     assert mapped(prepared.placed, inked(prepared.pixels[0].numpy())) == pytest.approx((70, 20, 170, 40))
     [seen] = looker.look([prepared], ["turned"])
-    assert seen.placed == prepared.placed
+    assert seen.given == prepared.placed
 
 
 def test_a_blank_sheet_is_looked_at_all_the_same():
     looker = Looker(load_trained(SHIPPED), SHIPPED)
     [seen] = looker.look([looker.prepare(Given("blank", Image.new("L", (50, 50), 255)))], ["blank"])
-    assert seen.payload()["given"] is None
+    assert seen.given is None
     assert len(seen.glimpses) == looker.glimpses
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stawm.serve.settings import MIB
-from tiny_server import JSON, QUIET, Answer, Asker, asking, form_body, look_body, looker, png, until, url
+from tiny_server import JSON, QUIET, Answer, Asker, asking, look_body, looker, png, until, url
 
 
 @pytest.fixture(scope="module")
@@ -21,32 +21,32 @@ def client() -> Iterator[Asker]:
 WRONG: list[tuple[Any, int, str]] = [
     (b"", 400, "not valid JSON"),
     (b"\xff\xfe{}", 400, "not valid JSON"),
-    (b'{"images": [NaN]}', 400, "not valid JSON"),
-    (b"[" * 100_000, 400, "nested too deeply"),
+    (b'{"images": [NaN]}', 422, "“images.0”"),
+    (b"[" * 100_000, 400, "not valid JSON"),
     (b"1" * 10_000, 400, "not valid JSON"),
-    ([], 422, "must be an object"),
-    ({}, 422, "images must be a list"),
-    ({"images": "x"}, 422, "images must be a list"),
-    ({"images": [1]}, 422, "images must be a list"),
-    ({"images": []}, 422, "no picture"),
+    ([], 422, "an object"),
+    ({}, 422, "“images”"),
+    ({"images": "x"}, 422, "“images”"),
+    ({"images": [1]}, 422, "“images.0”"),
+    ({"images": []}, 422, "at least 1"),
     ({"images": [""]}, 422, "“picture 1” is empty"),
     ({"images": ["/etc/passwd"]}, 422, "neither a data URI nor base64"),
     ({"images": ["file:///etc/passwd"]}, 422, "neither a data URI nor base64"),
     ({"images": ["data:image/png,abc"]}, 422, "without base64"),
     ({"images": ["äöü"]}, 422, "neither a data URI nor base64"),
-    ({"images": [url(b"hello")], "names": ["x.gif"]}, 422, "x.gif is not a picture"),
-    ({"images": [url(png())] * 17}, 413, "17 pictures in the request, and at most 16"),
+    ({"images": [url(b"hello")], "names": ["x.gif"]}, 422, "x.gif"),
+    ({"images": [url(png())] * 17}, 413, "at most 16"),
     ({"images": [url(png())], "names": []}, 422, "1 images and 0 names"),
-    ({"images": [url(png())], "names": [5]}, 422, "names must be a list of strings"),
-    (
-        {"images": [url(png())], "model": "../../secret"},
-        422,
-        "no model “../../secret” here; there is sketchpad, classifier",
-    ),
-    ({"images": [url(png())], "model": "x" * 999 + "\ud800"}, 422, "no model “xxx"),
-    ({"images": [url(png())], "model": 3}, 422, "model must be the name of a model"),
-    ({"images": [url(png())], "memory": "yes"}, 422, "memory must be true or false, not a string"),
-    ({"images": [url(png())], "path": "/etc/passwd"}, 422, "no field “path”; the fields are images, names"),
+    ({"images": [url(png())], "names": [5]}, 422, "“names.0”"),
+    ({"images": [url(png())], "model": "../../secret"}, 422, "'sketchpad' or 'classifier'"),
+    ({"images": [url(png())], "model": "x" * 999}, 422, "'sketchpad' or 'classifier'"),
+    ({"images": [url(png())], "model": "\ud800"}, 400, "not valid JSON"),
+    ({"images": [url(png())], "model": 3}, 422, "“model”"),
+    ({"images": [url(png())], "memory": "yes"}, 422, "“memory”"),
+    ({"images": [url(png())], "memory": None}, 422, "“memory”"),
+    ({"images": [url(png())], "path": "/etc/passwd"}, 422, "“path”"),
+    ({"images": [url(png())], "p" * 999: 1}, 422, "“ppp"),
+    ({str(number): 1 for number in range(50_000)}, 422, "50,000 fields"),
 ]
 
 
@@ -64,55 +64,13 @@ def test_a_wrong_request_is_told_why_in_a_sentence(client: Asker, body: Any, sta
         ({}, 415, "there is no Content-Type"),
         ({"content-type": "text/html"}, 415, "not “text/html”"),
         (JSON | {"content-encoding": "gzip"}, 415, "compressed"),
-        ({"content-type": "multipart/form-data"}, 400, "no boundary"),
-        ({"content-type": f"multipart/form-data; boundary={'b' * 71}"}, 400, "no boundary"),
-        ({"content-type": "multipart/form-data; boundary=b"}, 400, "ends too early"),
+        ({"content-type": "multipart/form-data; boundary=b"}, 415, "not “multipart/form-data”"),
         (JSON | {"content-length": "99999999999"}, 413, "longer than 20 MiB"),
     ],
 )
 def test_a_body_of_another_kind_is_refused(client: Asker, headers: dict[str, str], status: int, words: str):
     answer = client.look(b"whatever", headers)
     assert answer.status == status
-    assert words in answer.detail
-
-
-@pytest.mark.parametrize(
-    ("parts", "status", "words"),
-    [
-        ([("model", None, b"sketchpad")], 422, "no picture"),
-        ([("images", "a", png()), ("path", None, b"/etc/passwd")], 422, "no field “path”"),
-        ([("images", "a", png()), ("memory", None, b"maybe")], 422, "memory must be true or false"),
-        ([("images", "a", png()), ("model", None, b"a"), ("model", None, b"b")], 422, "no field “model”"),
-        ([("images", "a.png", b"not a picture")], 422, "a.png is not a picture"),
-        ([("images", "a", png())] * 17, 413, "17 pictures"),
-        ([("images", "a", png())] * 40, 413, "more than 20 fields"),
-    ],
-)
-def test_a_wrong_form_is_told_why(client: Asker, parts: Any, status: int, words: str):
-    headers, body = form_body(*parts)
-    answer = client.look(body, headers)
-    assert answer.status == status
-    assert words in answer.detail
-
-
-@pytest.mark.parametrize(
-    ("cut", "words"),
-    [
-        (lambda body: body[:-6], "ends too early"),
-        (lambda body: body.replace(b"form-data;", b"attachment;"), "a part has no name"),
-        (lambda body: body.replace(b'name="images"', b"x=1"), "a part has no name"),
-        (lambda body: body.replace(b"\r\n\r\n", b"\r\n"), "a part has no headers"),
-        (
-            lambda body: body.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: base64\r\n\r\n", 1),
-            "transfer encoding",
-        ),
-        (lambda body: body.replace(b"--xyz\r\n", b"--xyz" + b"x: y" * 3000 + b"\r\n", 1), "a part has no headers"),
-    ],
-)
-def test_a_broken_form_is_told_so(client: Asker, cut: Any, words: str):
-    headers, body = form_body(("images", "a.png", b"abc"))
-    answer = client.look(cut(body), headers)
-    assert answer.status == 400
     assert words in answer.detail
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 from stawm.errors import DataError
 from stawm.experiments.experiment import DataConfig, Experiment
 from stawm.look.looker import Looker
-from stawm.look.seen import png_of
+from stawm.look.picture import Picture
 from stawm.look.stream import Source, look_at, pictures_in
 from stawm.store.weights import Trained
 from tiny_model import SMALL, small
@@ -30,18 +30,18 @@ def test_no_more_than_a_batch_is_ever_read_ahead(looker: Looker):
     def endless() -> Iterator[tuple[str, Source]]:
         while True:
             read.append(1)
-            yield f"{len(read)}", png_of(np.full((12, 12), len(read) % 256, np.uint8))
+            yield f"{len(read)}", Picture(np.full((12, 12), len(read) % 256, np.uint8)).png()
 
     looks = look_at(looker, endless(), batch_size=4, broken=refuse)
     for number in range(1, 20):
         seen = next(looks)
         assert seen.name == str(number)
-        assert int(seen.image[0, 0]) == number
+        assert int(seen.image.png.array[0, 0]) == number
         assert len(read) <= number + 3
 
 
 def test_broken_pictures_are_told_in_turn_and_passed_over(looker: Looker):
-    good = png_of(np.zeros((12, 12), np.uint8))
+    good = Picture(np.zeros((12, 12), np.uint8)).png()
     pictures: list[tuple[str, Source]] = [("a", b""), ("b", good), ("c", b"x"), ("d", good), ("e", b"y"), ("f", b"z")]
     told: list[DataError] = []
     looks = look_at(looker, pictures, batch_size=2, broken=told.append)

@@ -53,16 +53,6 @@ def look_body(*pictures: bytes, **more: Any) -> bytes:
     return json.dumps({"images": [url(picture) for picture in pictures], **more}).encode()
 
 
-def form_body(*parts: tuple[str, str | None, bytes], boundary: str = "xyz") -> tuple[dict[str, str], bytes]:
-    """The headers and the body of a form of (name, file name, content)."""
-    written = b""
-    for name, filename, content in parts:
-        file = f'; filename="{filename}"' if filename is not None else ""
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n'
-        written += head.encode() + content + b"\r\n"
-    return {"content-type": f"multipart/form-data; boundary={boundary}"}, written + f"--{boundary}--\r\n".encode()
-
-
 @dataclass(frozen=True)
 class Answer:
     status: int
@@ -123,15 +113,18 @@ class Asker:
         """One request; a number in its body is a pause."""
         given = {"host": "localhost", **(headers or {})} if not isinstance(headers, list) else {}
         raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in given.items()]
-        parts, taken, sent = iter([body] if isinstance(body, bytes) else body), 0, list[Any]()
+        parts, taken, ended, sent = iter([body] if isinstance(body, bytes) else body), 0, False, list[Any]()
 
         async def receive() -> dict[str, Any]:
-            nonlocal taken
+            nonlocal taken, ended
+            if ended:  # As of a client that stays and waits for its answer.
+                await asyncio.Event().wait()
             for part in parts:
                 if isinstance(part, bytes):
                     taken += 1
                     return {"type": "http.request", "body": part, "more_body": True}
                 await asyncio.sleep(part)
+            ended = True
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: Any) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from stawm.data import load_data
     from stawm.experiments.build import build
     from stawm.experiments.presets import PRESETS, preset
+    from stawm.look.public import look
     from stawm.measure.evaluate import evaluate
     from stawm.memory.hebb_rosenblatt import HebbRosenblatt
     from stawm.model.stawm import Episode, Stawm
@@ -26,6 +27,7 @@ __all__ = [
     "fit",
     "load",
     "load_data",
+    "look",
     "preset",
 ]
 
@@ -39,6 +41,7 @@ _HOMES = {
     "fit": "stawm.training.fit",
     "load": "stawm.store.weights",
     "load_data": "stawm.data",
+    "look": "stawm.look",
     "preset": "stawm.experiments.presets",
 }
 
@@ -47,7 +50,8 @@ def __getattr__(name: str) -> Any:
     """The export `name`, imported when first asked for: `import stawm` itself stays quick and needs no torch."""
     if name not in _HOMES:
         raise AttributeError(f"stawm has no {name!r}; it exports {', '.join(sorted(_HOMES))}")
-    export = getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    export = home if home.__name__ == f"stawm.{name}" else getattr(home, name)  # `look` is a room that can be called.
     globals()[name] = export
     return export
 

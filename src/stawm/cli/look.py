@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from stawm.look.answer import Look
     from stawm.look.looker import Looker
-    from stawm.look.seen import Seen
     from stawm.look.stream import Source
 
 REPORT = Path("look.html")
@@ -90,6 +90,7 @@ def _look_at(
     looker: "Looker", pictures: "list[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
 ) -> "tuple[_Told, _Broken]":
     """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
+    from stawm.look.answer import to_json
     from stawm.look.stream import look_at
     from stawm.page.report import ReportWriter
 
@@ -101,11 +102,11 @@ def _look_at(
             broken.tell(bar.console)
             payload = None
             if shown.report is not None and told.count < shown.most:
-                payload = seen.payload()
+                payload = to_json(seen)
                 report = report or stack.enter_context(ReportWriter(shown.report, title=TITLE, model=looker.name))
                 report.add(payload)
             if shown.json:
-                print(dumps(payload or seen.payload(), allow_nan=False))
+                print(dumps(payload or to_json(seen), allow_nan=False))
             told.add(seen)
     if not told.count:
         raise broken.all_of_them()
@@ -146,7 +147,7 @@ class _Told:
         self.rows: list[tuple[str, ...]] = []
         self.predictions: Counter[str] = Counter()
 
-    def add(self, seen: "Seen") -> None:
+    def add(self, seen: "Look") -> None:
         """Count a look; its row is kept while the table may still need it."""
         self.count += 1
         if seen.prediction is not None:
@@ -178,8 +179,8 @@ class _Told:
             )
 
 
-def _row(seen: "Seen") -> tuple[str, ...]:
-    notes = "; ".join(seen.notes)
+def _row(seen: "Look") -> tuple[str, ...]:
+    notes = "; ".join([*seen.lines(), *seen.notes])
     if seen.prediction is None or seen.confidence is None:
         return seen.name, notes
     return seen.name, seen.prediction, f"{100 * seen.confidence:.0f} %", _path(seen.believed()), notes
@@ -205,9 +206,8 @@ def _plain(text: str) -> str:
 
 def _examples() -> "list[tuple[str, Source]]":
     from stawm.look.examples import example_digits
-    from stawm.look.seen import png_of
 
-    return [(example.name, png_of(example.pixels)) for example in example_digits()]
+    return [(example.name, example.png.png()) for example in example_digits()]
 
 
 def _looker(weights: str | None, device: str) -> "Looker":

@@ -5,10 +5,8 @@ All embedded digits are training digits of MNIST, so models that learnt from the
 
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import UInt8
-
 from stawm.data import load_data
+from stawm.look.picture import Picture
 
 COUNT = 12
 
@@ -18,8 +16,8 @@ class Example:
     """An embedded test digit, and what it is."""
 
     name: str
+    png: Picture
     label: str
-    pixels: UInt8[np.ndarray, "height width"]
 
 
 def example_digits(count: int = COUNT) -> list[Example]:
@@ -30,8 +28,8 @@ def example_digits(count: int = COUNT) -> list[Example]:
     first = [labels.index(label) for label in sorted(set(labels))]
     chosen = (first + [place for place in range(len(labels)) if place not in first])[:count]
     names = [digits.classes[labels[place]] for place in chosen]
-    pictures = [digits.images[place, 0].numpy() for place in chosen]
+    pictures = [Picture(digits.images[place, 0].numpy()) for place in chosen]
     return [
-        Example(f"example {number} (a {label})", label, pixels)
-        for number, (label, pixels) in enumerate(zip(names, pictures, strict=True), 1)
+        Example(f"example {number} (a {label})", picture, label)
+        for number, (label, picture) in enumerate(zip(names, pictures, strict=True), 1)
     ]

@@ -1,25 +1,24 @@
 """A trained model that looks at pictures as people give them."""
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from torch import Tensor
 
 from stawm.data.data_set import learnt_from
 from stawm.data.prepare.given import Given
 from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ImageConfig
-from stawm.look.memory_view import memory_views
-from stawm.look.seen import Corners, Seen, SeenGlimpse
-from stawm.model.heads.draw import DrawingHead, Drawn
+from stawm.look.answer import Glimpse, Image, Look
+from stawm.look.memory_view import MemoryView, memory_views
+from stawm.look.outlines import outlines_of
+from stawm.look.picture import picture_of, pictures_of
+from stawm.look.views import View, views_of
 from stawm.model.stawm import Episode, Stawm
-from stawm.show.picture import corners_of
+from stawm.show.sheet import colour_of
 from stawm.store.weights import Trained, packaged
-from stawm.vision.canvas import AdditionCanvas, Canvas
-from stawm.vision.glimpse import inverse, outside
+from stawm.vision.glimpse import outside
 
 PREFERRED = ("mnist-sketchpad", "mnist-5k-sketchpad", "mnist-classify-8-fast", "mnist-classify-8", "mnist-5k-classify")
 """The weights that are looked with if nothing else is asked for: the first of these that is there."""
@@ -38,73 +37,78 @@ class Looker:
         self.experiment = experiment
         self.image: ImageConfig = experiment.model.image
         self.glimpses = experiment.model.glimpses
-        self.classifies = "classify" in self.model.heads
-        self.draws = "draw" in self.model.heads
+        self.classifies, self.draws = "classify" in self.model.heads, "draw" in self.model.heads
         self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
         self.data = learnt_from(experiment.data.name)
 
     def prepare(self, given: Given) -> Prepared:
         """The picture as this model takes it: made like those of its data set; cheap, and safe in threads."""
-        return self.data.prepare(given, (self.image.channels, self.image.height, self.image.width))
+        return self.data.prepare(given, self.image.shape)
 
     @torch.inference_mode()
-    def look(self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False) -> list[Seen]:
+    def look(self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False) -> list[Look]:
         """One look at each picture, all of them in one batch; with `memory`, also what the memory held."""
         if not prepared:
             return []
         device = next(self.model.parameters()).device
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
-        views = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
-        looks = zip(prepared, names, _as_pictures(pixels), self._glimpses(episode), views, strict=True)
-        return [
-            Seen(name, self.name, one.inverted, one.notes, self.classes, image, glimpses, view, one.placed)
-            for one, name, image, glimpses, view in looks
-        ]
-
-    def _glimpses(self, episode: Episode) -> list[tuple[SeenGlimpse, ...]]:
-        """Each picture's glimpses."""
-        batch, count = episode.poses.shape[:2]
-        size = episode.images.shape[-2], episode.images.shape[-1]
-        nothing = [[None] * count] * batch
-        beliefs = nothing if "classify" not in episode.answers else episode.logits.float().softmax(-1).tolist()
-        sketches, places, canvases = nothing, nothing, nothing
-        drawn, head = episode.answers.get("draw"), self.model.heads["draw"] if self.draws else None
-        if isinstance(drawn, Drawn) and isinstance(head, DrawingHead):
-            sketches = _levels(sketches_alone(drawn.sketches, head.canvas))
-            places = _outlines(inverse(drawn.poses.double().cpu()), *size)
-            canvases = _levels(drawn.painting.canvases)
-        parts = (
-            _outlines(episode.poses.cpu(), *size),
-            outside(episode.poses).tolist(),
-            _levels(episode.glimpses),
-            [[None if belief is None else tuple(belief) for belief in row] for row in beliefs],
-            sketches,
-            places,
-            canvases,
+        memories = memory_views(self.model.memory, episode.codes) if memory else None
+        parts = zip(
+            prepared,
+            names,
+            _glimpses(episode),
+            views_of(self.model, episode, self.classes),
+            memories or [None] * len(prepared),
+            strict=True,
         )
-        return [tuple(SeenGlimpse(*part) for part in zip(*row, strict=True)) for row in zip(*parts, strict=True)]
+        return [self._look(*part) for part in parts]
+
+    def _look(
+        self,
+        prepared: Prepared,
+        name: str,
+        seen: list[dict[str, Any]],
+        views: dict[str, View],
+        memory: MemoryView | None,
+    ) -> Look:
+        """One look, put together from what was seen and what each head adds to that."""
+        found: dict[str, Any] = {
+            "name": name,
+            "model": self.name,
+            "inverted": prepared.inverted,
+            "notes": prepared.notes,
+            "prediction": None,
+            "confidence": None,
+            "classes": self.classes,
+            "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
+            "given": prepared.placed,
+            "memory": memory,
+            "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
+        }
+        for view in views.values():
+            found |= view.look
+            for glimpse, more in zip(seen, view.glimpses or [{}] * len(seen), strict=True):
+                glimpse |= more
+        return Look(**found, glimpses=tuple(Glimpse(**glimpse) for glimpse in seen))
 
 
-def sketches_alone(
-    sketches: Float[Tensor, "batch glimpse sketch_channel glimpse_height glimpse_width"], canvas: Canvas
-) -> Float[Tensor, "batch glimpse channel glimpse_height glimpse_width"]:
-    """Each sketch as a picture of its own: S(U), mid grey where it adds nothing, or colours times alpha over black.
-
-    On an empty canvas, S(C_0 + U), one sketch of many that add up would hardly show.
-    """
-    if isinstance(canvas, AdditionCanvas):
-        return torch.sigmoid(sketches)
-    return torch.sigmoid(sketches[:, :, :-1]) * torch.sigmoid(sketches[:, :, -1:])
-
-
-def _outlines(poses: Float[Tensor, "batch glimpse 2 3"], height: int, width: int) -> list[list[Corners | None]]:
-    """The corners of each glimpse, or of a sketch by its true pose; none for a pose that is not finite."""
-    corners = corners_of(poses, height, width).tolist()
-    finite = poses.isfinite().all(-1).all(-1).tolist()
+def _glimpses(episode: Episode) -> list[list[dict[str, Any]]]:
+    """What was seen by each glimpse of each picture, whatever the heads make of it."""
+    count = episode.poses.shape[1]
+    height, width = episode.images.shape[-2:]
+    parts = (
+        outlines_of(episode.poses.cpu(), height, width),
+        outside(episode.poses).tolist(),
+        pictures_of(episode.glimpses),
+    )
+    colours = ["#{:02x}{:02x}{:02x}".format(*colour_of(place, count)) for place in range(count)]
     return [
-        [tuple((x, y) for x, y in four) if whole else None for four, whole in zip(row, known, strict=True)]
-        for row, known in zip(corners, finite, strict=True)
+        [
+            {"number": number, "colour": colour, "outline": outline, "outside": share, "glimpse": glimpse}
+            for number, (colour, outline, share, glimpse) in enumerate(zip(colours, *row, strict=True), 1)
+        ]
+        for row in zip(*parts, strict=True)
     ]
 
 
@@ -120,13 +124,3 @@ def preferred() -> str:
     if not names:
         raise CheckpointError("no weights come with this package; name a run or a folder of weights with --weights")
     return names[0]
-
-
-def _levels(images: Float[Tensor, "batch glimpse channel height width"]) -> np.ndarray:
-    """Images in [0, 1] as pictures."""
-    return _as_pictures((images.float().clamp(0, 1) * 255).round().to(torch.uint8))
-
-
-def _as_pictures(levels: UInt8[Tensor, "*many channel height width"]) -> np.ndarray:
-    """Grey as [… height width], colour as [… height width 3]."""
-    return levels.squeeze(-3).cpu().numpy() if levels.shape[-3] == 1 else levels.movedim(-3, -1).cpu().numpy()

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from stawm.look.picture import Picture
 from stawm.memory.protocol import Contents, Memory
 
 MOST_CELLS = 128
@@ -26,8 +27,10 @@ ZERO = 128
 class MemoryStep:
     """The memory after one write."""
 
-    matrix: UInt8[np.ndarray, "height width"]
-    """W, input (rows) by output (columns), as places in `PALETTE`: white is zero, red above, blue below."""
+    matrix: Picture
+    """The weights, input (rows) by output (columns): white is zero, red above, blue below."""
+    scale: float
+    """The weight from which on colour is full, the same in all steps: few are larger, and those hide the others."""
     norm: float
     """Frobenius."""
     singular_values: tuple[float, ...]
@@ -48,12 +51,10 @@ class MemoryView:
     """The memory over one look."""
 
     size: int
-    scale: float
-    """The weight from which on colour is full, the same in all steps: few are larger, and those hide the others."""
     steps: tuple[MemoryStep, ...]
     similarity: tuple[tuple[float, ...], ...]
     """The cosine of each two codes; 0 for a code that is blank."""
-    recalls: tuple[StoredRecall, ...]
+    recall: tuple[StoredRecall, ...]
 
 
 def memory_views(memory: Memory, codes: Float[Tensor, "batch count memory"]) -> list[MemoryView] | None:
@@ -80,14 +81,14 @@ def _view(size: int, matrices: Tensor, spectra: Tensor, similarity: Tensor, matc
     weights = matrices.abs().flatten()
     drawn = weights[weights > 0]
     scale = float(drawn.quantile(FULL)) if drawn.numel() else 0.0
-    pictures = diverging(matrices.cpu(), scale)
+    pictures = [Picture(places, PALETTE) for places in diverging(matrices.cpu(), scale)]
     steps = tuple(
-        MemoryStep(picture, float(spectrum.square().sum().sqrt()), tuple(spectrum[:MOST_VALUES].tolist()))
+        MemoryStep(picture, scale, float(spectrum.square().sum().sqrt()), tuple(spectrum[:MOST_VALUES].tolist()))
         for picture, spectrum in zip(pictures, spectra.cpu(), strict=True)
     )
     own, best = matches.diagonal().tolist(), (matches.argmax(-1) + 1).tolist()
     recalls = tuple(StoredRecall(cosine, number) for cosine, number in zip(own, best, strict=True))
-    return MemoryView(size, scale, steps, tuple(tuple(row) for row in similarity.tolist()), recalls)
+    return MemoryView(size, steps, tuple(tuple(row) for row in similarity.tolist()), recalls)
 
 
 def palette() -> UInt8[np.ndarray, "256 3"]:

@@ -8,8 +8,8 @@ from stawm.data.folder import files_under
 from stawm.data.prepare.given import open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.errors import DataError
+from stawm.look.answer import Look
 from stawm.look.looker import Looker
-from stawm.look.seen import Seen
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib")
 """How picture files end; others in a folder are passed over, while a file that is named itself is always tried."""
@@ -38,7 +38,7 @@ def look_at(
     batch_size: int,
     memory: bool = False,
     broken: Callable[[DataError], None],
-) -> Iterator[Seen]:
+) -> Iterator[Look]:
     """A look at each picture in turn; one that cannot be read is told to `broken` and passed over."""
     rest = iter(pictures)
     while batch := list(islice(rest, batch_size)):

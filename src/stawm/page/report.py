@@ -13,22 +13,8 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from stawm.files import whole_file
+from stawm.page.bundle import bundle
 
-STYLES = ("style.css", "memory.css", "report.css")
-MODULES = (
-    "elements.js",
-    "palette.js",
-    "stage.js",
-    "belief.js",
-    "player.js",
-    "memory.js",
-    "theme.js",
-    "report.js",
-)
-"""The modules of a report, each after those that it imports."""
-
-_IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=class|const|function|async)", re.MULTILINE)
 _PLACE = re.compile(r"\{(policy|title|model|style|script)\}")
 
 
@@ -55,7 +41,7 @@ class ReportWriter:
         return self
 
     def add(self, payload: Mapping[str, Any]) -> None:
-        """Write one look, the JSON payload of `Seen.payload()`."""
+        """Write one look, as `to_json` gives it."""
         if self._file is None:
             raise RuntimeError("this report is not open; add looks inside its `with` block")
         text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
@@ -78,25 +64,18 @@ class ReportWriter:
 
 def _page(title: str, model: str) -> tuple[str, str]:
     """A report up to its looks, and what follows them."""
-    home = files("stawm.page")
-    style = "".join(home.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
-    script = "".join(_inlined(home.joinpath(name).read_text(encoding="utf-8")) for name in MODULES)
+    home = files("stawm.page").joinpath("static")
+    made = bundle("report.html", lambda name: home.joinpath(name).read_text(encoding="utf-8"))
     values = {
-        "policy": f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'",
+        "policy": f"default-src 'none'; img-src data:; style-src '{_digest(made.style)}'; "
+        f"script-src '{_digest(made.script)}'; base-uri 'none'; form-action 'none'",
         "title": escape(title),
         "model": escape(model),
-        "style": style,
-        "script": script,
+        "style": made.style,
+        "script": made.script,
     }
-    template = home.joinpath("report.html").read_text(encoding="utf-8")
-    start, end = (_PLACE.sub(lambda place: values[place[1]], part) for part in template.split("{looks}\n"))
+    start, end = (_PLACE.sub(lambda place: values[place[1]], part) for part in made.page.split("{looks}\n"))
     return start, end
-
-
-def _inlined(module: str) -> str:
-    """A module as part of one script that holds all of them: their names differ, so they can share one scope."""
-    return _EXPORT.sub("", _IMPORT.sub("", module))
 
 
 def _digest(text: str) -> str:

@@ -1,64 +1,71 @@
 """The web application: the page, the JSON API and its description."""
 
-import ctypes
-import json
 import logging
 import os
-import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from stawm import __version__
-from stawm.look.examples import example_digits
+from stawm.look.answer import to_json
+from stawm.look.examples import Example, example_digits
 from stawm.look.looker import Looker
-from stawm.look.seen import png_url
-from stawm.serve import schema
-from stawm.serve.guard import FAILED, Guard
-from stawm.serve.looking import Looking
-from stawm.serve.metrics import TYPE, Metrics
-from stawm.serve.models import Models, open_lookers
-from stawm.serve.refusal import Refusal, told
-from stawm.serve.settings import Settings
-from stawm.serve.static import Files
+from stawm.serve.guard import Guard
+from stawm.serve.looking import DESCRIBED, Looks, answer
+from stawm.serve.metrics import Metrics
+from stawm.serve.models import Model, Models, open_lookers
+from stawm.serve.refusal import Problem, Refusal, told
+from stawm.serve.request import request_type
+from stawm.serve.settings import LOCAL, Settings
 
-ARENAS = -8
-"""M_ARENA_MAX of glibc's mallopt."""
-SWITCH = 0.0005
-"""Seconds for which a thread keeps the interpreter while another wants it."""
 ABOUT = "Pictures in; where a STAWM model looked, what it saw, drew and believed out."
 REFUSED = {
-    400: "Not HTTP as it should be, not JSON, or not a form.",
+    400: "Not HTTP as it should be, or not JSON.",
     403: "Asked from a page of another origin.",
     408: "The body was too slow.",
     413: "Too long, too many pictures, or too many pixels.",
-    415: "Neither JSON nor a form, or compressed.",
+    415: "Not JSON, or compressed.",
     422: "A field that is wrong or unknown, a model that is not here, or not a picture.",
     503: "Too much to do; Retry-After says when to ask again.",
 }
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": about} for status, about in REFUSED.items()
+}
 
 
-def create_app(lookers: Sequence[Looker], settings: Settings) -> Guard:
+@dataclass(frozen=True)
+class Health:
+    """Whether the server answers, and how much waits."""
+
+    status: str
+    version: str
+    models: list[str]
+    queue: int
+    """Pictures that wait for a model."""
+
+    __pydantic_config__ = DESCRIBED
+
+
+def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
     """The application over these models, the first of which is the default."""
-    metrics = Metrics(settings.workers)
-    models = Models(lookers, settings)
-    looking = Looking(models, settings, metrics)
-    page, docs = Files("page"), Files("serve", "docs")
-    shown = _json([{"name": one.name, "png": png_url(one.pixels), "label": one.label} for one in example_digits()])
+    metrics, models = Metrics(settings.workers), Models(lookers, settings)
+    for name, batcher in models.batchers.items():
+        metrics.watch(name, lambda batcher=batcher: batcher.waiting)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         models.close()
-        looking.close()
 
     api = FastAPI(
         title="STAWM",
@@ -68,39 +75,51 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> Guard:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
-        exception_handlers={
-            HTTPException: _unrouted,
-            RequestValidationError: _misfit,
-            Refusal: _refused,
-            Exception: _failed,
-        },
+        exception_handlers={HTTPException: _unrouted, Refusal: _refused},
         redirect_slashes=False,
-        responses={400: _described(400)},
+        responses={400: PROBLEMS[400]},
     )
+    if settings.local:
+        hosts = [*LOCAL, settings.host]
+        allowed = [f"[{host}]" if ":" in host else host for host in hosts]
+        api.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)
+    api.add_middleware(Guard, settings=settings, metrics=metrics)
+    _add_looks(api, models, metrics)
+    _add_facts(api, models, metrics)
+    _add_pages(api)
+    return api
+
+
+def _add_looks(api: FastAPI, models: Models, metrics: Metrics) -> None:
+    kind = request_type(models.settings.pictures, models.names)
+    body = {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}
 
     @api.post(
         "/api/look",
         summary="Look at pictures",
         description="Pictures that come at the same time, in one request or several, go through the model together.",
-        response_model=schema.Looks,
-        responses={status: _described(status) for status in REFUSED},
-        openapi_extra=schema.look_request(settings, models.names),
+        response_model=Looks,
+        responses=PROBLEMS,
+        openapi_extra={"requestBody": body},
     )
     async def look(request: Request) -> Response:
-        return await looking.answer(request)
+        return await answer(request, kind, models, metrics)
 
-    @api.get("/api/models", response_model=list[schema.Model], summary="The models that can be asked")
+
+def _add_facts(api: FastAPI, models: Models, metrics: Metrics) -> None:
+    about, examples = to_json(models.about()), to_json(example_digits())
+
+    @api.get("/api/models", response_model=list[Model], summary="The models that can be asked")
     async def models_() -> Response:
-        return _json(models.about())
+        return JSONResponse(about)
 
-    @api.get("/api/examples", response_model=list[schema.Example], summary="Digits to try")
+    @api.get("/api/examples", response_model=list[Example], summary="Digits to try")
     async def examples_() -> Response:
-        return shown
+        return JSONResponse(examples)
 
-    @api.get("/api/health", response_model=schema.Health, summary="Whether the server answers")
+    @api.get("/api/health", response_model=Health, summary="Whether the server answers")
     async def health() -> Response:
-        queue = sum(models.waiting.values())
-        return _json({"status": "ok", "version": __version__, "models": models.names, "queue": queue})
+        return JSONResponse(to_json(Health("ok", __version__, models.names, models.waiting)))
 
     @api.get(
         "/api/metrics",
@@ -109,39 +128,27 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> Guard:
         responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
     )
     async def metrics_() -> Response:
-        return Response(metrics.text(models.waiting), headers={"content-type": TYPE})
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 
+
+def _add_pages(api: FastAPI) -> None:
+    files = StaticFiles(packages=[("stawm.page", "static")])
+    methods = ["GET", "HEAD"]
+
+    @api.api_route("/", methods=methods, include_in_schema=False)
     async def index(request: Request) -> Response:
-        return page.answer("index.html", request)
+        return await files.get_response("index.html", request.scope)
 
-    async def static(request: Request) -> Response:
-        return page.answer(request.path_params["name"], request)
+    @api.api_route("/api/docs", methods=methods, include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        return await files.get_response("docs.html", request.scope)
 
-    async def icon(request: Request) -> Response:
-        return page.answer("favicon.ico", request) if "favicon.ico" in page else Response(status_code=204)
-
-    async def docs_page(request: Request) -> Response:
-        return docs.answer("docs.html", request)
-
-    async def docs_file(request: Request) -> Response:
-        return docs.answer(request.path_params["name"], request)
-
-    api.router.routes.extend(
-        [
-            Route("/", index),
-            Route("/favicon.ico", icon),
-            Route("/static/{name:path}", static),
-            Route("/api/docs", docs_page),
-            Route("/api/docs/{name}", docs_file),
-        ]
-    )
-    paths = frozenset(
-        {"/", "/api/docs", "/api/openapi.json", *(route.path for route in api.routes if isinstance(route, Route))}
-    )
-    return Guard(api, settings, metrics, paths)
+    @api.api_route("/static/{name:path}", methods=methods, include_in_schema=False)
+    async def static(request: Request, name: str) -> Response:
+        return await files.get_response(name, request.scope)
 
 
-def application() -> Guard:
+def application() -> FastAPI:
     """The application of a worker process, whose settings are in its environment."""
     settings = Settings.from_environment()
     settle(settings)
@@ -149,31 +156,15 @@ def application() -> Guard:
 
 
 def settle(settings: Settings) -> None:
-    """Set up this process: threads of torch as asked for (else its share of the cores), quick turns, a quiet uvicorn.
-
-    One arena for all threads: with one for each, glibc keeps some 0.4 MiB more for every 1,000 requests. Quick turns:
-    torch lets go of the interpreter at each operation, and with Python's 5 ms a look would wait that long, many times
-    over, whenever another thread prepares a picture.
-    """
+    """Set up this process: threads of torch as asked for (else its share of the cores), and a quiet uvicorn."""
     logging.basicConfig(level=logging.WARNING, format="stawm: %(message)s")
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # Requests have lines of their own.
-    with suppress(OSError, AttributeError, TypeError):  # Where the C library is another, it has no such setting.
-        ctypes.CDLL(None).mallopt(ARENAS, 1)
-    sys.setswitchinterval(SWITCH)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
 
 
-def _json(values: Any) -> Response:
-    return Response(json.dumps(values), media_type="application/json")
-
-
-def _described(status: int) -> dict[str, Any]:
-    return {"model": schema.Problem, "description": REFUSED[status]}
-
-
 async def _refused(_: Request, refusal: Any) -> Response:
-    return Response(refusal.body(), refusal.status, dict(refusal.headers), "application/json")
+    return refusal.response()
 
 
 async def _unrouted(request: Request, failure: Any) -> Response:
@@ -182,12 +173,4 @@ async def _unrouted(request: Request, failure: Any) -> Response:
         405: f"{told(request.method)} is not for {told(request.url.path)}; /api/docs lists what is",
     }
     detail = sentences.get(failure.status_code, str(failure.detail))
-    return await _refused(request, Refusal(failure.status_code, detail, failure.headers or {}))
-
-
-async def _misfit(request: Request, _: Any) -> Response:
-    return await _refused(request, Refusal(422, "the request does not fit; /api/docs says what does"))
-
-
-async def _failed(request: Request, _: Any) -> Response:
-    return await _refused(request, FAILED)
+    return Refusal(failure.status_code, detail, failure.headers or {}).response()

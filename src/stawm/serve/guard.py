@@ -1,29 +1,22 @@
-"""What stands before every handler: which hosts may be asked for, the headers of every answer, the log, the counts."""
+"""What stands before every handler: no pages of other origins, the headers of every answer, the log, the counts."""
 
 import logging
-import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stawm.serve.log import Entry, Log
+from stawm.serve.log import tell
 from stawm.serve.metrics import Metrics
 from stawm.serve.refusal import Refusal, told
-from stawm.serve.settings import LOCAL, Settings
+from stawm.serve.settings import Settings
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-ENTRY = "stawm.entry"
-HOST = re.compile(r"(?:\[([\da-fA-F:.]+)\]|([\w.-]+))(?::\d{1,5})?", re.ASCII)
 FAILED = Refusal(500, "the server failed at this; its log says more")
 GONE = 499
 """Told in log and counts of a client that left before its answer."""
+OTHER = "other"
 
 POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -38,87 +31,61 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-embedder-policy": "require-corp",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
-    "cache-control": "no-store",
 }
-RAW = {name.encode(): value.encode() for name, value in HEADERS.items()}
-STATIC = "/static/"
-OTHER = "other"
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """Middleware around all else; a handler leaves the number of pictures and the batch in `request.state`."""
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics, paths: frozenset[str]) -> None:
-        """`paths` are those that are counted by name; all others are one."""
-        self._app, self._settings, self._metrics, self._paths = app, settings, metrics, paths
-        self._log = Log(settings.log)
-        self._hosts = frozenset((*LOCAL, settings.host.lower()))
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever goes wrong in there, the client gets JSON and the server goes on."""
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1000})
-            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        entry = scope[ENTRY] = Entry(scope["method"], scope["path"])
-        started = time.perf_counter()
+        started, status = time.perf_counter(), 0
+        state: dict[str, Any] = scope.setdefault("state", {})
 
         async def sending(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                entry.status = message["status"]
-                given = list(message.get("headers", ()))
-                names = {name.lower() for name, _ in given}
-                message = {**message, "headers": given + [pair for pair in RAW.items() if pair[0] not in names]}
+                status = message["status"]
+                _protect(MutableHeaders(scope=message))
             await send(message)
 
         try:
             if self._settings.local:
-                self._check_host(scope)
+                _check_origin(scope)
             await self._app(scope, receive, sending)
         except Refusal as refusal:
-            await answer(refusal, sending)
+            await refusal.response()(scope, receive, sending)
         except ClientDisconnect:
-            entry.status = GONE
+            status = GONE
         except Exception:
             logging.getLogger("stawm.serve").exception("a request failed")
-            if not entry.status:
-                await answer(FAILED, sending)
+            if not status:
+                await FAILED.response()(scope, receive, sending)
         finally:
             seconds = time.perf_counter() - started
-            entry.ms = 1000 * seconds
-            self._metrics.answered(self._label(entry), entry.status, seconds)
-            self._log.tell(entry)
-
-    def _label(self, entry: Entry) -> str:
-        if entry.path in self._paths:
-            return entry.path
-        return STATIC if entry.path.startswith(STATIC) and entry.status in (200, 304) else OTHER
-
-    def _check_host(self, scope: Scope) -> None:
-        """Refuse what a foreign page asks of us: by a name of its own for this machine, or from its origin."""
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or host_of(hosts[0]) not in self._hosts:
-            asked = told(hosts[0]) if hosts else "no host"
-            raise Refusal(
-                400, f"this server answers on localhost only, and was asked as {asked}; see stawm serve --host"
-            )
-        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
-        if scope["method"] == "POST" and any(origin.lower() != f"http://{hosts[0]}".lower() for origin in origins):
-            raise Refusal(403, f"pages of {told(origins[0])} may not ask this server")
+            self._metrics.answered(getattr(scope.get("route"), "path", OTHER), status, seconds)
+            looked = {name: state[name] for name in ("pictures", "batch") if name in state}
+            line = {"method": scope["method"], "path": scope["path"], "status": status, "ms": 1000 * seconds}
+            tell(self._settings.log, **line, **looked)
 
 
-def host_of(header: str) -> str | None:
-    """The host in a Host header, without its port; none if it is not one."""
-    found = HOST.fullmatch(header)
-    return None if found is None else (found[1] or found[2]).lower()
+def _protect(headers: MutableHeaders) -> None:
+    """Add the headers that protect a browser; only what has a tag may be kept, to be asked for again by it."""
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
 
 
-async def answer(refusal: Refusal, send: Send) -> None:
-    """Send a refusal."""
-    body = refusal.body()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+def _check_origin(scope: Scope) -> None:
+    """Refuse what a page of another origin asks of us."""
+    headers = Headers(scope=scope)
+    own = f"http://{headers.get('host', '')}".lower()
+    origins = headers.getlist("origin")
+    if scope["method"] == "POST" and any(origin.lower() != own for origin in origins):
+        raise Refusal(403, f"pages of {told(origins[0])} may not ask this server")

@@ -1,78 +1,117 @@
 """The models of a server, each with the batcher that feeds it; names are a fixed list from the start on."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError
+from stawm.experiments.experiment import ImageConfig
+from stawm.look.answer import to_json
 from stawm.look.looker import Looker, shipped
-from stawm.serve.batcher import Batcher
-from stawm.serve.refusal import Refusal, told
+from stawm.serve.batcher import Batcher, Closed, Done, Full
+from stawm.serve.refusal import busy
 from stawm.serve.settings import Settings
 from stawm.store.weights import load_trained
 
+DECODERS = 2
 Picture = tuple[Prepared, str]
 
 
 @dataclass(frozen=True)
-class Served:
-    """A model that is being served."""
+class Model:
+    """A model that can be asked for."""
 
-    looker: Looker
-    batcher: Batcher[Picture, bytes]
-
-    def about(self, default: bool) -> dict[str, Any]:
-        """What /api/models tells of it."""
-        looker, image = self.looker, self.looker.image
-        return {
-            "name": looker.name,
-            "classes": list(looker.classes),
-            "draws": looker.draws,
-            "classifies": looker.classifies,
-            "image": {"channels": image.channels, "height": image.height, "width": image.width},
-            "glimpses": looker.glimpses,
-            "default": default,
-            "about": looker.experiment.about,
-        }
+    name: str
+    classes: tuple[str, ...]
+    draws: bool
+    classifies: bool
+    image: ImageConfig
+    glimpses: int
+    default: bool
+    about: str
 
 
 class Models:
-    """The models by name; the first is the default."""
+    """The models by name, the first of which is the default; and how much may be under way for them together."""
 
     def __init__(self, lookers: Sequence[Looker], settings: Settings) -> None:
-        self._served = {looker.name: Served(looker, _batcher(looker, settings)) for looker in lookers}
-
-    def __iter__(self):
-        return iter(self._served.values())
+        self.settings = settings
+        self.lookers = {looker.name: looker for looker in lookers}
+        self.batchers = {name: _batcher(looker, settings) for name, looker in self.lookers.items()}
+        self.preparing = ThreadPoolExecutor(DECODERS, thread_name_prefix="prepare")
+        self._requests = self._bytes = 0
 
     @property
     def names(self) -> list[str]:
         """All names, the default first."""
-        return list(self._served)
+        return list(self.lookers)
 
     @property
-    def waiting(self) -> dict[str, int]:
-        """How many pictures wait for each model."""
-        return {name: served.batcher.waiting for name, served in self._served.items()}
+    def waiting(self) -> int:
+        """How many pictures wait."""
+        return sum(batcher.waiting for batcher in self.batchers.values())
 
-    def about(self) -> list[dict[str, Any]]:
+    def about(self) -> list[Model]:
         """What /api/models answers."""
-        return [served.about(default=place == 0) for place, served in enumerate(self)]
+        return [
+            Model(
+                name=name,
+                classes=looker.classes,
+                draws=looker.draws,
+                classifies=looker.classifies,
+                image=looker.image,
+                glimpses=looker.glimpses,
+                default=name == self.names[0],
+                about=looker.experiment.about,
+            )
+            for name, looker in self.lookers.items()
+        ]
 
-    def of(self, name: str | None) -> Served:
-        """The model of that name, or the default; a name that is not in the list is refused."""
-        if name is None:
-            return next(iter(self))
-        if name not in self._served:
-            raise Refusal(422, f"there is no model {told(name)} here; there is {', '.join(self.names)}")
-        return self._served[name]
+    def submit(self, name: str, pictures: Sequence[Picture], memory: bool) -> "Future[Done[bytes]]":
+        """The looks of a model at these pictures, each as JSON."""
+        try:
+            return self.batchers[name].submit(pictures, memory)
+        except Full:
+            raise busy("too many pictures are waiting already; try again in a second") from None
+        except Closed:
+            raise busy("the server is about to stop; try again in a second") from None
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """A place among the requests that are worked on, which are counted before anything of them is read."""
+        if self._requests >= self.settings.requests:
+            raise busy("too many requests are waiting already; try again in a second")
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
+
+    @contextmanager
+    def holding(self) -> Iterator[Callable[[int], None]]:
+        """A count of the bytes of a body, which are given back at the end."""
+        own = 0
+
+        def hold(more: int) -> None:
+            nonlocal own
+            if self._bytes + more > self.settings.held:
+                raise busy("too many large requests are waiting already; try again in a second")
+            own += more
+            self._bytes += more
+
+        try:
+            yield hold
+        finally:
+            self._bytes -= own
 
     def close(self) -> None:
         """Finish what waits, and end."""
-        for served in self:
-            served.batcher.close()
+        for batcher in self.batchers.values():
+            batcher.close()
+        self.preparing.shutdown()
 
 
 def open_lookers(weights: Sequence[str]) -> list[Looker]:
@@ -97,6 +136,6 @@ def _batcher(looker: Looker, settings: Settings) -> Batcher[Picture, bytes]:
         prepared, names = [one for one, _ in pictures], [name for _, name in pictures]
         seen = looker.look(prepared, names, memory=bool(memory))
         # Written out here, since one thread after the other is quicker than two that fight over the interpreter.
-        return [json.dumps(one.payload(), separators=(",", ":")).encode() for one in seen]
+        return [json.dumps(to_json(one), separators=(",", ":")).encode() for one in seen]
 
     return Batcher(look, batch=settings.batch, queue=settings.queue, name=f"look-{looker.name}")

@@ -1,11 +1,20 @@
 """An answer that is no: the status and one sentence."""
 
-import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from starlette.responses import JSONResponse, Response
+
 TOLD = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a request was refused."""
+
+    detail: str
+    """One sentence."""
 
 
 @dataclass
@@ -16,9 +25,9 @@ class Refusal(Exception):
     detail: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def body(self) -> bytes:
-        """The JSON that is sent."""
-        return json.dumps({"detail": self.detail}).encode()
+    def response(self) -> Response:
+        """What is sent: a `Problem`."""
+        return JSONResponse({"detail": self.detail}, self.status, dict(self.headers))
 
 
 def busy(detail: str) -> Refusal:

@@ -1,18 +1,13 @@
-"""A server process: its socket, its signals, its workers, and patience with clients that has an end."""
+"""A server process: its socket, its signals and its workers."""
 
-import asyncio
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import HANDLED_SIGNALS
 
 from stawm.errors import UsageError
 from stawm.serve.app import create_app, settle
@@ -20,108 +15,18 @@ from stawm.serve.models import open_lookers
 from stawm.serve.settings import Settings
 
 BACKLOG = 512
+CONNECTIONS = 900
+"""Most connections at a time, below the 1,024 files that a process may open; more are answered 503."""
 STOPPING = 5.0
 """Seconds beyond the time for one request that a stopping server waits for its clients."""
-BROKEN = b'{"detail": "this is not an HTTP request that can be understood"}'
-
-
-class Patient(H11Protocol):
-    """HTTP/1.1 with an end to waiting: for a request's head, for a client to take its answer, for an unwanted body."""
-
-    head, taking, rest = 20.0, 20.0, 2.0
-    """Seconds for each of these."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first head."""
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        super().connection_made(transport)
-        self._wait("head", self.head)
-
-    def data_received(self, data: bytes) -> None:
-        """A head must become whole in time, however slowly it drips."""
-        super().data_received(data)
-        if self.conn.their_state is h11.IDLE:
-            self._wait("head", self.head)
-        else:
-            self._end("head")
-        if self.conn.their_state not in (h11.SEND_BODY, h11.ERROR):
-            self._end("rest")
-
-    def on_response_complete(self) -> None:
-        """A client that still sends the body of a request that was refused may go on for a moment, unheard.
-
-        Closing at once would reset the connection, and the client might lose the answer.
-        """
-        if self.conn.their_state is h11.SEND_BODY:
-            self._wait("rest", self.rest)
-        super().on_response_complete()
-
-    def pause_writing(self) -> None:
-        """A client that does not take its answer is left."""
-        super().pause_writing()
-        self._wait("taking", self.taking)
-
-    def resume_writing(self) -> None:
-        """It took some."""
-        super().resume_writing()
-        self._end("taking")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        for name in list(self._timers):
-            self._end(name)
-        super().connection_lost(exc)
-
-    def send_400_response(self, msg: str) -> None:
-        """Tell in JSON, as everywhere, that this was not HTTP, and leave the client a moment to read it."""
-        if "rest" in self._timers:
-            return
-        headers = [("content-type", "application/json"), ("connection", "close")]
-        try:
-            for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=BROKEN), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
-        except h11.LocalProtocolError:  # An answer to something else is under way.
-            self.transport.close()
-            return
-        self.transport.write_eof()
-        self._wait("rest", self.rest)
-
-    def _wait(self, name: str, seconds: float) -> None:
-        if name not in self._timers:
-            self._timers[name] = self.loop.call_later(seconds, self.transport.abort)
-
-    def _end(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
-
-class Server(uvicorn.Server):
-    """A server for which being told to stop is a good end."""
-
-    told: str = ""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve, and say so."""
-        await super().startup(sockets)
-        print(self.told, flush=True)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM end the serving; uvicorn's own would raise them again afterwards."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def run_server(settings: Settings) -> None:
-    """Serve until told to stop by SIGINT or SIGTERM; what was asked before that is still answered."""
+    """Serve until told to stop by SIGINT or SIGTERM; what was asked before that is still answered.
+
+    A request's body and its look have the time that the settings give them. Clients that are slow to send the head of
+    a request, or to take their answer, are a matter for a reverse proxy: put one before a server that others can reach.
+    """
     with bound(settings.host, settings.port) as listening:
         port = listening.getsockname()[1]
         lookers = open_lookers(settings.weights)
@@ -131,19 +36,32 @@ def run_server(settings: Settings) -> None:
             print(f"stawm: warning: {about}; leave out --host {settings.host} if that is not meant", file=sys.stderr)
         if settings.workers == 1:
             settle(settings)
-            server = Server(_config(settings, app=create_app(lookers, settings)))
-            server.told = f"{told}; stop with Ctrl-C"
-            server.run([listening])
+            server = uvicorn.Server(uvicorn.Config(create_app(lookers, settings), **options(settings)))
+            listening.listen(BACKLOG)  # From here on whoever asks is answered, if after a moment.
+            print(f"{told}; stop with Ctrl-C", flush=True)
+            with _stopped_by_signals():
+                server.run([listening])
             return
     del lookers
     print(f"{told} with {settings.workers} workers; stop with Ctrl-C", flush=True)
     settings.to_environment()
     config = {"app": "stawm.serve.app:application", "factory": True, "workers": settings.workers}
     try:
-        uvicorn.run(**_options(settings), **config, host=settings.host, port=port, timeout_worker_healthcheck=60)
+        uvicorn.run(**options(settings), **config, host=settings.host, port=port, timeout_worker_healthcheck=60)
     except SystemExit as failure:
         if failure.code:
             raise UsageError("the workers could not be started; their messages are above") from failure
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let a signal that stops the server be a good end: uvicorn raises it once more when all is answered."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -168,13 +86,10 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         yield listening
 
 
-def _config(settings: Settings, **more: Any) -> uvicorn.Config:
-    return uvicorn.Config(**_options(settings), **more)
-
-
-def _options(settings: Settings) -> dict[str, Any]:
+def options(settings: Settings) -> dict[str, Any]:
+    """What uvicorn is told."""
     return {
-        "http": Patient,
+        "http": "h11",
         "ws": "none",
         "loop": "asyncio",
         "lifespan": "on",
@@ -183,6 +98,7 @@ def _options(settings: Settings) -> dict[str, Any]:
         "server_header": False,
         "proxy_headers": False,
         "backlog": BACKLOG,
+        "limit_concurrency": CONNECTIONS,
         "timeout_graceful_shutdown": int(settings.timeout + STOPPING),
     }
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from stawm import __version__
 from stawm.data.data_set import learnt_from
-from stawm.errors import CheckpointError
+from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.files import whole_file, write_text
@@ -39,6 +40,10 @@ class Trained:
     metrics: dict[str, Any]
     classes: tuple[str, ...] = ()
     """The names of the classes; none where the model does not classify."""
+
+
+_ORIGINS: "WeakKeyDictionary[Model, tuple[Experiment, dict[str, Any], tuple[str, ...]]]" = WeakKeyDictionary()
+"""Where the models come from that `load` gave as bare modules."""
 
 
 def export(
@@ -91,7 +96,19 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 
 def load(path_or_name: Path | str) -> Model:
     """The trained model of a weights folder, of a run folder, or of the weights of that name in package or clone."""
-    return load_trained(path_or_name).model
+    trained = load_trained(path_or_name)
+    _ORIGINS[trained.model] = trained.experiment, trained.metrics, trained.classes
+    return trained.model
+
+
+def trained_of(model: Model) -> Trained:
+    """A model that `load` gave, with experiment and metrics."""
+    if model not in _ORIGINS:
+        raise UsageError(
+            f"this {type(model).__name__} was not loaded from weights, so what pictures it takes is not known; "
+            "give Trained(model, experiment, {})"
+        )
+    return Trained(model, *_ORIGINS[model])
 
 
 def load_trained(path_or_name: Path | str) -> Trained:

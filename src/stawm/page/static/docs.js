@@ -14,9 +14,9 @@ const resolve = (schema, whole) => {
 const typeOf = (schema, whole) => {
   if (schema.anyOf) return schema.anyOf.map((one) => typeOf(one, whole)).join(" or ");
   const found = resolve(schema, whole);
+  if (found.const) return JSON.stringify(found.const);
   if (found.enum) return found.enum.map((one) => JSON.stringify(one)).join(" or ");
   if (found.type === "array") return `list of ${typeOf(found.items ?? {}, whole)}`;
-  if (found.format === "binary") return "file";
   return found.properties ? found.title ?? "object" : found.type ?? "anything";
 };
 
@@ -77,6 +77,5 @@ document.getElementById("about").textContent = whole.info.description;
 document.getElementById("operations").replaceChildren(...Object.entries(whole.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => article(path, method, operation, whole))));
 document.getElementById("terminal").textContent =
-  `curl -F images=@three.png ${location.origin}/api/look\n` +
   `curl ${location.origin}/api/look -H 'Content-Type: application/json' \\\n` +
   `  -d "{\\"images\\": [\\"$(base64 -w0 three.png)\\"], \\"memory\\": true}"`;

@@ -1,7 +1,7 @@
 /** A picture, enlarged, with numbered outlines over it that may reach past its edges. */
 
+import { inkOn } from "./badge.js";
 import { element, pixels, shape } from "./elements.js";
-import { colourOf } from "./palette.js";
 
 const MARGIN = 0.14;
 const BADGE = 0.052;
@@ -32,28 +32,27 @@ export class Stage {
     if (this.image.getAttribute("src") !== source) this.image.src = source;
   }
 
-  /** Draw these outlines, `{number, corners}` of `count`; that of `current` is strong, the others are faint. */
-  outline(outlines, current, count) {
-    outlined(this.overlay, outlines, current, count, BADGE * this.edge);
+  /** Draw these outlines, `{number, corners, colour}`; that of `current` is strong, the others are faint. */
+  outline(outlines, current) {
+    outlined(this.overlay, outlines, current, BADGE * this.edge);
   }
 }
 
 /** Draw outlines over an SVG's view box, their numbers on discs of this radius, which stay inside. */
-export function outlined(overlay, outlines, current, count, radius) {
+export function outlined(overlay, outlines, current, radius) {
   const { x: left, y: top, width, height } = overlay.viewBox.baseVal;
   const when = (number) => (number === current ? "now" : "before");
-  const drawn = outlines.map(({ number, corners }) => shape("polygon", {
+  const drawn = outlines.map(({ number, corners, colour }) => shape("polygon", {
     points: corners.map((corner) => corner.join(",")).join(" "),
-    stroke: colourOf(number, count).fill, class: when(number),
+    stroke: colour, class: when(number),
   }));
-  const badges = outlines.map(({ number, corners: [[cornerX, cornerY]] }) => {
+  const badges = outlines.map(({ number, corners: [[cornerX, cornerY]], colour }) => {
     const x = clamp(cornerX, left + radius, left + width - radius);
     const y = clamp(cornerY, top + radius, top + height - radius);
-    const { fill, ink } = colourOf(number, count);
     const size = radius * (number > 9 ? 1.05 : 1.35);
     return shape("g", { class: `${when(number)} badge`, transform: `translate(${x} ${y})` },
-      shape("circle", { r: radius, fill }),
-      shape("text", { "font-size": size, fill: ink, y: size * 0.36, text: String(number) }));
+      shape("circle", { r: radius, fill: colour }),
+      shape("text", { "font-size": size, fill: inkOn(colour), y: size * 0.36, text: String(number) }));
   });
   overlay.replaceChildren(...drawn, ...badges);
 }

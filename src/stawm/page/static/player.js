@@ -1,8 +1,9 @@
 /** One look, glimpse by glimpse: where, what was seen, what was drawn, what was believed. */
 
+import { answered } from "./answers.js";
+import { numbered } from "./badge.js";
 import { answerOf, Belief } from "./belief.js";
 import { element, percent, pixels } from "./elements.js";
-import { colourOf } from "./palette.js";
 import { Stage } from "./stage.js";
 
 const PACE = 750;
@@ -107,17 +108,14 @@ export class Player {
 
   #strip() {
     this.frames = this.look.glimpses.map((glimpse) => {
-      const { fill, ink } = colourOf(glimpse.number, this.count);
-      const number = element("span", { class: "number", text: String(glimpse.number) });
-      Object.assign(number.style, { backgroundColor: fill, color: ink });
       const answer = glimpse.belief ? answerOf(glimpse.belief, this.look.classes) : null;
       const told = answer ? `${answer.name}, ${percent(answer.share)}` : "";
       const frame = element("button", {
         type: "button", class: "frame", click: () => this.#move(glimpse.number),
         "aria-label": `Glimpse ${glimpse.number}${told && `: ${told}`}`, title: told,
-      }, number, pixels(glimpse.glimpse, "", { class: "pixels" }),
+      }, numbered(glimpse.number, glimpse.colour), pixels(glimpse.glimpse, "", { class: "pixels" }),
       answer && element("span", { class: "guess", text: answer.name }));
-      frame.style.setProperty("--own", fill);
+      frame.style.setProperty("--own", glimpse.colour);
       return frame;
     });
     return element("div", { class: "strip", role: "group", "aria-label": "All glimpses" }, ...this.frames);
@@ -126,13 +124,14 @@ export class Player {
   #verdict() {
     this.belief = this.look.glimpses[0]?.belief ? new Belief(this.look) : null;
     this.after = element("p", { class: "after" });
-    if (!this.belief) return element("div", { class: "verdict" }, this.after);
+    const others = answered(this.look.answers);
+    if (!this.belief) return element("div", { class: "verdict" }, element("div", {}, this.after, others));
     const answer = element("p", { class: "answer" },
       element("span", { class: "small", text: "It says" }),
       element("strong", { class: "prediction", text: this.look.prediction ?? "?" }),
       element("span", { class: "small", text: percent(this.look.confidence ?? 0) }));
     answer.querySelector(".prediction").classList.toggle("word", (this.look.prediction ?? "").length > 2);
-    return element("div", { class: "verdict" }, answer, element("div", {}, this.after, this.belief.element));
+    return element("div", { class: "verdict" }, answer, element("div", {}, this.after, this.belief.element, others));
   }
 
   #told() {
@@ -147,16 +146,15 @@ export class Player {
   #render() {
     const glimpse = this.look.glimpses[this.number - 1];
     if (!glimpse) return;
-    const { fill } = colourOf(this.number, this.count);
-    this.element.style.setProperty("--now", fill);
+    this.element.style.setProperty("--now", glimpse.colour);
     const seen = this.look.glimpses.slice(0, this.number);
-    this.shown.outline(seen.map(({ number, outline }) => ({ number, corners: outline })), this.number, this.count);
+    this.shown.outline(seen.map(({ outline, ...rest }) => ({ ...rest, corners: outline })), this.number);
     this.glimpse.show(glimpse.glimpse, this.number);
     if (this.sketch && glimpse.sketch) this.sketch.show(glimpse.sketch, this.number);
     if (this.canvas && glimpse.canvas) {
       this.canvas.picture(glimpse.canvas);
-      const pasted = glimpse.sketch_outline ? [{ number: this.number, corners: glimpse.sketch_outline }] : [];
-      this.canvas.outline(pasted, this.number, this.count);
+      const pasted = glimpse.sketch_outline ? [{ ...glimpse, corners: glimpse.sketch_outline }] : [];
+      this.canvas.outline(pasted, this.number);
       this.canvas.image.alt = `The canvas after glimpse ${this.number}`;
     }
     this.belief?.show(glimpse.belief, this.number);

@@ -1,7 +1,7 @@
 /** The memory itself: the matrix W, its singular values, how alike the stored codes are, and what comes back. */
 
+import { numbered } from "./badge.js";
 import { element, pixels, shape } from "./elements.js";
-import { colourOf } from "./palette.js";
 
 const NUMBERS = 12;
 const LABELLED = 10;
@@ -9,13 +9,14 @@ const TALL = 200;
 
 /** A view of one look's memory; `show(number)` moves it to the state after that glimpse. */
 export class MemoryView {
-  constructor(memory) {
+  constructor({ memory, glimpses }) {
+    const colours = glimpses.map(({ colour }) => colour);
     this.memory = memory;
     this.count = memory.steps.length;
     this.matrix = pixels(null, "", { class: "pixels matrix" });
     this.norm = element("p", { class: "faint" });
     this.values = shape("svg", { viewBox: "0 -16 320 246", role: "img", class: "values" });
-    this.table = similarities(memory.similarity);
+    this.table = similarities(memory.similarity, colours);
     const panels = element("div", { class: "panels" },
       panel("The matrix W", "All that is kept of the glimpses. Each dot is one weight, red above zero and blue below; "
         + "every glimpse adds a pattern, and what was there before fades a little.",
@@ -26,7 +27,7 @@ export class MemoryView {
         + "0 nothing in common.", this.table.whole),
       panel("What comes back", "The finished memory is asked with each code: how near is its answer to what was "
         + `written then (1 is the same), and which write is it nearest to? ${summary(memory.recall)}`,
-      recalls(memory.recall)));
+      recalls(memory.recall, colours)));
     this.element = element("div", { class: "memory" }, panels);
     this.show(this.count);
   }
@@ -70,10 +71,10 @@ function panel(title, sentence, ...content) {
 }
 
 /** A heat map that is a table: numbers for few codes, tooltips for all. */
-function similarities(similarity) {
+function similarities(similarity, colours) {
   const count = similarity.length;
   const cells = [];
-  const head = element("tr", {}, element("td"), ...similarity.map((_, place) => heading(place + 1, count, "col")));
+  const head = element("tr", {}, element("td"), ...similarity.map((_, place) => heading(place + 1, colours, "col")));
   const few = count <= NUMBERS;
   const compared = (value, row, column) => {
     const cell = element("td", {
@@ -85,25 +86,24 @@ function similarities(similarity) {
     return cell;
   };
   const rows = similarity.map((line, row) => element("tr", {},
-    heading(row + 1, count, "row"), ...line.map((value, column) => compared(value, row + 1, column + 1))));
+    heading(row + 1, colours, "row"), ...line.map((value, column) => compared(value, row + 1, column + 1))));
   const table = element("table", { class: few ? "heat" : "heat dense", "aria-label": "Cosine of each pair of codes" },
     element("thead", {}, head), element("tbody", {}, ...rows));
   return { whole: table, cells };
 }
 
-function heading(number, count, scope) {
-  const badge = numbered(number, count);
-  return element("th", { scope }, badge);
+function heading(number, colours, scope) {
+  return element("th", { scope }, numbered(number, colours[number - 1]));
 }
 
-function recalls(recall) {
+function recalls(recall, colours) {
   return element("ol", { class: "recalls" }, ...recall.map(({ cosine, best }, place) => {
     const same = best === place + 1;
     const fill = element("span", { class: "fill" });
     fill.style.setProperty("--share", Math.max(cosine, 0));
-    const came = same ? ["its own"] : ["nearest: ", numbered(best, recall.length)];
+    const came = same ? ["its own"] : ["nearest: ", numbered(best, colours[best - 1])];
     return element("li", {},
-      numbered(place + 1, recall.length), element("span", { class: "track", "aria-hidden": "true" }, fill),
+      numbered(place + 1, colours[place]), element("span", { class: "track", "aria-hidden": "true" }, fill),
       element("span", { class: "cosine", text: cosine.toFixed(2) }),
       element("span", { class: same ? "came same" : "came" }, ...came));
   }));
@@ -115,11 +115,4 @@ function summary(recall) {
   if (own === recall.length) return "Here, always its own.";
   if (answers.size === 1) return `Here, always write ${recall[0].best}, whatever is asked.`;
   return `Here, its own for ${own} of ${recall.length}.`;
-}
-
-function numbered(number, count) {
-  const badge = element("span", { class: "number", text: String(number) });
-  const { fill, ink } = colourOf(number, count);
-  Object.assign(badge.style, { backgroundColor: fill, color: ink });
-  return badge;
 }

@@ -22,11 +22,11 @@ export class Overlay {
       left + scale * (given.left + given.scale * x), top + scale * (given.top + given.scale * y),
     ];
     const outlines = glimpses.slice(0, number).map((glimpse) => ({
-      number: glimpse.number, corners: glimpse.outline.map(place),
+      number: glimpse.number, corners: glimpse.outline.map(place), colour: glimpse.colour,
     }));
     const edge = scale * given.scale * Math.max(image.width, image.height);
     const radius = Math.min(Math.max(BADGE * edge, SMALLEST * SIDE), LARGEST * SIDE);
-    outlined(this.svg, outlines, number, glimpses.length, radius);
+    outlined(this.svg, outlines, number, radius);
   }
 
   clear() {

@@ -38,7 +38,7 @@ function seen(card) {
   const inside = element("details", {}, element("summary", { text: "Inside the memory" }));
   inside.addEventListener("toggle", () => {
     if (memory) return;
-    memory = new MemoryView(look.memory);
+    memory = new MemoryView(look);
     memory.show(player.number);
     inside.append(memory.element);
   });

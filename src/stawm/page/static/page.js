@@ -125,7 +125,7 @@ function remembering() {
 }
 
 function remember() {
-  state.memory = remembering() && state.look?.memory ? new MemoryView(state.look.memory) : null;
+  state.memory = remembering() && state.look?.memory ? new MemoryView(state.look) : null;
   at("memory").replaceChildren(...(state.memory ? [state.memory.element] : []));
   at("memory").hidden = !remembering();
   if (state.memory) state.memory.show(state.player.number);

@@ -1,0 +1,115 @@
+"""One look at one picture: the type of what Python gets, and of the JSON that scripts, reports, server and page share.
+
+A field that is added here is in all of them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from stawm.data.prepare.placed import Placed
+from stawm.look.memory_view import MemoryView
+from stawm.look.outlines import Corners
+from stawm.look.picture import Picture
+
+DIGITS = 4
+"""Decimals of every number in JSON."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the model was shown, after preparation."""
+
+    width: int
+    height: int
+    png: Picture
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """One glimpse: where it lies, what was seen, and what was believed and drawn after it."""
+
+    number: int
+    """From 1."""
+    colour: str
+    """The colour that this glimpse has in figures and on pages, as #rrggbb."""
+    outline: Corners
+    """Its corners in image pixels: top left, top right, bottom right, bottom left."""
+    outside: float
+    """The share of it that lies outside the image."""
+    glimpse: Picture
+    belief: tuple[float, ...] | None = None
+    """The probability of each class after this glimpse; null for a model that does not classify."""
+    sketch: Picture | None = None
+    """The patch that was drawn, on its own."""
+    sketch_outline: Corners | None = None
+    """Where on the canvas the sketch was pasted; null where its pose has no inverse."""
+    canvas: Picture | None = None
+    """All sketches up to this one."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at one picture."""
+
+    name: str
+    model: str
+    inverted: bool
+    """Whether dark and light were exchanged."""
+    notes: tuple[str, ...]
+    """What was done to the picture, for people."""
+    prediction: str | None
+    """The class that is believed most after the last glimpse."""
+    confidence: float | None
+    """How much it is believed."""
+    classes: tuple[str, ...]
+    image: Image
+    given: Placed | None
+    """Where the image lies in the picture that was given; null if nothing was found in that."""
+    glimpses: tuple[Glimpse, ...]
+    memory: MemoryView | None = None
+    """What the memory held after each glimpse, if that was asked for."""
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What other heads of the model answered, by their names."""
+
+    def believed(self) -> list[tuple[str, float]]:
+        """The class that was believed most after each glimpse, and how much; empty for a model that only draws."""
+        beliefs = [glimpse.belief for glimpse in self.glimpses if glimpse.belief is not None]
+        return [(self.classes[belief.index(max(belief))], max(belief)) for belief in beliefs]
+
+    def lines(self) -> list[str]:
+        """What other heads answered, a line each: their name, and what they say."""
+        return [f"{name}: {_worded(to_json(values))}" for name, values in self.answers.items()]
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: dataclasses are objects, pictures data URLs, numbers have four decimals."""
+    if isinstance(value, str | int | None):
+        return value
+    if isinstance(value, float):
+        return rounded(value)
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    if isinstance(value, Picture):
+        return value.url()
+    if is_dataclass(value):
+        return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):
+        return to_json(value.tolist())
+    raise TypeError(f"a {type(value).__name__} cannot be told in JSON; give numbers, words, lists, arrays or a Picture")
+
+
+def rounded(value: float) -> float:
+    """A number as it stands in JSON, which knows no infinity: what is not finite becomes 0."""
+    return round(value, DIGITS) if math.isfinite(value) else 0.0
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_worded(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(_worded, value))
+    return "(a picture)" if isinstance(value, str) and value.startswith("data:image/") else str(value)

@@ -1,0 +1,97 @@
+"""`stawm.look`: pictures as people have them in Python, shown to a trained model."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from stawm.data.pictures import eight_bits
+from stawm.data.prepare.given import Given, open_given
+from stawm.errors import DataError
+from stawm.experiments.build import Model
+from stawm.look.answer import Look
+from stawm.look.looker import Looker, preferred, shipped
+from stawm.store.weights import Trained, load_trained, trained_of
+
+BATCH = 64
+
+Shown = str | Path | bytes | Image.Image | np.ndarray | Tensor
+"""A file by its path or its bytes; or pixels: of Pillow, as [height width] or [height width 3] of numpy's uint8, or as
+[height width] or [channel height width] of torch, uint8 or in [0, 1]."""
+Pictures = Shown | Sequence[Shown]
+Known = str | Path | Model | Trained
+"""Weights by name or path, or a model that `stawm.load` gave."""
+
+
+@overload
+def look(pictures: Shown, model: Known | None = None, memory: bool = False) -> Look: ...
+
+
+@overload
+def look(pictures: Sequence[Shown], model: Known | None = None, memory: bool = False) -> list[Look]: ...
+
+
+def look(pictures: Pictures, model: Known | None = None, memory: bool = False) -> Look | list[Look]:
+    """The look of a trained model at a picture, or at each of a list; with `memory`, also what the memory held.
+
+    Without a model, the preferred one of those that come with the package looks. Pictures are prepared as `stawm look`
+    prepares them: for a model of digits they are cropped, scaled and centred as MNIST's are.
+    """
+    many = isinstance(pictures, list | tuple)
+    looker = _looker(preferred() if model is None else model)
+    given = [_given(one, number) for number, one in enumerate(pictures if many else [pictures], 1)]
+    looks: list[Look] = []
+    for start in range(0, len(given), BATCH):
+        batch = given[start : start + BATCH]
+        looks += looker.look([looker.prepare(one) for one in batch], [one.name for one in batch], memory=memory)
+    return looks if many else looks[0]
+
+
+def _looker(model: Known) -> Looker:
+    if isinstance(model, str) and model in shipped():
+        return _shipped(model)
+    if isinstance(model, str | Path):
+        return Looker(load_trained(model), Path(model).resolve().name)
+    trained = model if isinstance(model, Trained) else trained_of(model)
+    return Looker(trained, trained.experiment.name)
+
+
+@cache
+def _shipped(name: str) -> Looker:
+    """Weights of the package do not change, so they are read once."""
+    return Looker(load_trained(name), name)
+
+
+def _given(picture: object, number: int) -> Given:
+    name = f"picture {number}"
+    if isinstance(picture, str | Path):
+        return Given(Path(picture).name, open_given(Path(picture), str(picture)).picture)
+    if isinstance(picture, bytes):
+        return open_given(picture, name)
+    if isinstance(picture, Tensor):
+        picture = _array(picture)
+    if isinstance(picture, np.ndarray):
+        if picture.dtype != np.uint8 or not (picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)):
+            raise DataError(
+                f"{name} is an array of {picture.dtype} with shape {list(picture.shape)}; "
+                "give uint8 as [height, width] or [height, width, 3]"
+            )
+        picture = Image.fromarray(picture)
+    if not isinstance(picture, Image.Image):
+        kind = type(picture).__name__
+        raise DataError(f"{name} is a {kind}; give a path, bytes, a Pillow image, an array or a tensor")
+    return Given(name, eight_bits(picture))
+
+
+def _array(picture: Tensor) -> np.ndarray:
+    """A tensor's pixels as an array, [height width] or [height width channel]; those of floats are in [0, 1]."""
+    if picture.is_floating_point():
+        picture = (picture.detach().float().clamp(0, 1) * 255).round().to(torch.uint8)
+    if picture.dim() == 3:
+        picture = picture[0] if picture.shape[0] == 1 else picture.movedim(0, -1)
+    return np.ascontiguousarray(picture.cpu().numpy())
