@@ -13,7 +13,7 @@ Examples:
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from json import dumps
@@ -87,7 +87,7 @@ class _Shown:
 
 
 def _look_at(
-    looker: "Looker", pictures: "list[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
+    looker: "Looker", pictures: "Sequence[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
 ) -> "tuple[_Told, _Broken]":
     """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
     from stawm.look.answer import to_json
