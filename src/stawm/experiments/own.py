@@ -10,20 +10,21 @@ from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.check import check_model
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
-from stawm.experiments.laptop import MNIST_5K_CLASSIFY
+from stawm.experiments.presets import preset
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 
 FOLDER = f"{NAME}:"
+SIBLING = preset("mnist-5k-classify")
 
 # The classifier for laptops and not the sketchpad: what a drawing's loss should count beside the classifier's depends
 # on the size of the pictures, and a drawing takes far longer to learn. Never mirrored: they might be letters.
 OWN_PICTURES = Experiment(
     name="folder",
     about="Classify pictures of your own, or draw them where they have no classes.",
-    model=MNIST_5K_CLASSIFY.model,
+    model=SIBLING.model,
     data=DataConfig(name=FOLDER, rotate=10.0),
-    training=MNIST_5K_CLASSIFY.training,
+    training=SIBLING.training,
 )
 DRAWN = {"draw": DrawConfig(latent=8, start=0.0)}
 """For pictures without classes; the canvas starts grey, as for CIFAR-10."""
