@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from stawm.cli import main
 from stawm.data.sets.celeba import face_or_whole
 from stawm.errors import DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
+from stawm.model.heads.draw import Drawn
 from stawm.model.stawm import Stawm
 from stawm.show.cutout import cutout, placed
 from stawm.store.weights import export
@@ -42,8 +44,7 @@ def mask_of(model: Path, images: Tensor, glimpse: int) -> np.ndarray:
     trained = load(model)
     assert isinstance(trained, Stawm)
     with torch.no_grad():
-        drawn = trained(images).drawn
-    assert drawn is not None
+        drawn = trained(images).answer("draw", Drawn)
     assert drawn.painting.masks is not None
     return drawn.painting.masks[0, glimpse, 0].numpy()
 
@@ -87,7 +88,10 @@ def test_masks_of_a_picture_at_its_own_size(
     path = picture(tmp_path / "in" / "wide.png", (50, 20))
     out = tmp_path / "out"
     assert main(["masks", str(masker), str(path), "--out", str(out), *glimpse]) == 0
-    assert capsys.readouterr().out == f"{out / 'wide-mask.png'}\n{out / 'wide-cutout.png'}\n"
+    told = capsys.readouterr().out
+    assert told.startswith("1 ")
+    assert str(out) in told
+    assert told.count("\n") == 1
     colour = (torch.tensor([200, 100, 50]) / 255)[None, :, None, None].expand(1, 3, 10, 16)
     wanted = mask_of(masker, colour, place)
     mask, cut = seen(out / "wide-mask.png"), seen(out / "wide-cutout.png")
@@ -97,6 +101,19 @@ def test_masks_of_a_picture_at_its_own_size(
     assert np.abs(mask[:, 9:41].reshape(10, 2, 16, 2).mean((1, 3)) / 255 - wanted)[1:-1, 1:-1].max() < 0.1
     assert (cut[..., 3] == mask).all()
     assert (cut[..., :3] == (200, 100, 50)).all()
+
+
+def test_files_are_listed_only_when_asked_for(masker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name in ("a.png", "b.png"):
+        picture(tmp_path / "in" / name, (16, 10))
+    command, out = ["masks", str(masker), str(tmp_path / "in"), "--out", str(tmp_path / "out")], tmp_path / "out"
+    files = [str(out / name) for name in ("a-mask.png", "a-cutout.png", "b-mask.png", "b-cutout.png")]
+    assert main([*command, "-v"]) == 0
+    assert capsys.readouterr().out.splitlines()[:-1] == files
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["out"], told["files"]) == (str(out), files)
+    assert told["seconds"] > 0
 
 
 def test_folders_and_namesakes_do_not_overwrite_each_other(masker: Path, tmp_path: Path):

@@ -23,28 +23,64 @@ def step(place: int = 5, seconds_left: float = 3725.0) -> Step:
     )
 
 
-def record(*warnings: str) -> Record:
+def record(*warnings: str, scores: dict[str, float] | None = None, epoch: int = 2) -> Record:
     return Record(
-        epoch=2,
+        epoch=epoch,
         step=20,
         learning_rate=1e-3,
         train={"loss": 0.5, "cross_entropy": 0.5, "error": 0.25},
-        held_out={"split": "test", "scores": {"error": 0.0041}},
+        held_out={"split": "test", "count": 1000, "scores": scores or {"error": 0.0041}},
         health={},
         warnings=list(warnings),
         timing={"seconds": 75.0},
     )
 
 
-def test_plain_lines_for_logs_with_warnings_in_words(capsys: pytest.CaptureFixture[str]):
+def test_plain_lines_for_logs(capsys: pytest.CaptureFixture[str]):
     told = PlainReporter(every=0.0)
     told.step(step())
     told.epoch(record("the memory saturates"))
     assert capsys.readouterr().out.splitlines() == [
         "epoch 2/4, step 5/10: loss 0.5123, error 12.34 %, 1,234 images/s, 1 h 02 min left",
-        "epoch 2/4: loss 0.5000, training error 25.00 %, test error 0.41 %, rate 1.0e-03, 1 min 15 s",
+        "measured on 1,000 test pictures after each epoch",
+        "epoch 2/4: loss 0.5000, training error 25.00 %, error 0.41 %, rate 1.0e-03, 1 min 15 s",
         "warning: the memory saturates",
     ]
+
+
+def test_every_score_of_the_heads_is_told(capsys: pytest.CaptureFixture[str]):
+    PlainReporter().epoch(record(scores={"mse": 0.01234, "error": 0.5}))
+    told = capsys.readouterr().out
+    assert "error 50.00 %" in told
+    assert "mean squared error 0.0123" in told
+
+
+def test_a_thing_is_said_once(capsys: pytest.CaptureFixture[str]):
+    stuck, left = "saturated: {}% of units", "glimpses left: {}"
+    epochs = [
+        [stuck.format(91)],
+        [stuck.format(95), left.format("2 (81%)")],
+        [stuck.format(93), left.format("2 (85%), 3 (90%)")],
+        [left.format(4)],
+        [stuck.format(97), left.format(4)],
+        [],
+    ]
+    watch((record(*warnings, epoch=number) for number, warnings in enumerate(epochs, 1)), PlainReporter())
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("test pictures" in line for line in lines) == 1
+    warned = [line for line in lines if line.startswith("warning: ")]
+    assert warned == [
+        "warning: saturated: 91% of units",
+        "warning: glimpses left: 2 (81%)",
+        "warning: saturated: 97% of units",
+        "warning: in 4 of 6 epochs: saturated: 97% of units",
+        "warning: in 4 of 6 epochs: glimpses left: 4",
+    ]
+
+
+def test_a_warning_of_one_epoch_is_not_counted_again(capsys: pytest.CaptureFixture[str]):
+    watch([record("odd"), record()], PlainReporter())
+    assert capsys.readouterr().out.count("odd") == 1
 
 
 def test_plain_lines_come_now_and_then_only(capsys: pytest.CaptureFixture[str]):
@@ -62,7 +98,7 @@ def test_bar_shows_the_moment_and_epochs_stay_above_it(monkeypatch: pytest.Monke
         told.step(step())
         told.epoch(record("glimpses collapse [to one place]"))
     shown = out.getvalue()
-    for part in ("epoch 2/4", "loss 0.5123", "error 12.34 %", "1,234 images/s", "1 h 02 min left", "test error 0.41 %"):
+    for part in ("epoch 2/4", "loss 0.5123", "error 12.34 %", "1,234 images/s", "1 h 02 min left", "error 0.41 %"):
         assert part in shown
     assert "glimpses collapse [to one place]" in shown
 
@@ -72,7 +108,7 @@ def test_bar_speaks_even_if_no_step_was_left(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress, "Console", lambda: Console(file=out, width=120))
     with BarReporter() as told:
         told.epoch(record())
-    assert out.getvalue().startswith("epoch 2: loss 0.5000")
+    assert "\nepoch 2: loss 0.5000" in out.getvalue()
 
 
 def test_the_reporter_suits_the_output(monkeypatch: pytest.MonkeyPatch):

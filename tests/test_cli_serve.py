@@ -90,7 +90,6 @@ def test_a_port_in_use_is_one_line_and_code_2(weights: Path, capsys: pytest.Capt
         (["--host", "no.such.host.invalid"], 2, "--host no.such.host.invalid is not an address of this machine"),
         (["--host", "192.0.2.1"], 2, "cannot listen on 192.0.2.1"),
         (["--weights", "no-such-weights"], 4, "no-such-weights"),
-        (["--log", "xml"], 2, "invalid choice: 'xml'"),
     ],
 )
 def test_what_cannot_be_served_is_one_line(

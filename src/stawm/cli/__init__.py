@@ -1,4 +1,4 @@
-"""The command line: a module for each verb; `main` turns mistakes into one line and an exit code."""
+"""The command line: a function for each verb; `main` turns mistakes into one line and an exit code."""
 
 import os
 import sys
@@ -12,19 +12,9 @@ from stawm.errors import StawmError, StorageError, UsageError
 
 INTERRUPTED = 130
 
-VERBS = {
-    "train": "Train a preset, or go on with a run.",
-    "evaluate": "Measure a trained model on held-out pictures, after every glimpse.",
-    "presets": "List the experiments that can be trained, or show one in full.",
-    "data": "List the named data sets, or fetch one.",
-    "figure": "Draw where a trained model looked, what it drew, where it erred, or how runs learnt.",
-    "look": "Show pictures to a trained model: what it saw, believed and drew, as a table and a report.",
-    "serve": "Serve a page on which to draw and watch a trained model look, with a JSON API.",
-    "masks": "Cut the foreground out of pictures of yours with a trained model.",
-    "table": "Make a table of runs or of the ledger, the paper's numbers beside ours.",
-    "record": "Enter a run in the ledger of results, measured on the full test set.",
-    "ship": "Put the weights of a run where they are found by name.",
-}
+NAMES = ("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record", "ship")
+VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
+"""Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
 
 OVERVIEW = """\
 usage: stawm VERB ...
@@ -39,6 +29,7 @@ verbs:
 examples:
   stawm look my-digits
   stawm train mnist-5k-classify
+  stawm train folder:my-pictures
   stawm evaluate runs/mnist-5k-classify-seed0
   stawm figure looked runs/mnist-5k-classify-seed0
   stawm table runs/*
@@ -47,7 +38,10 @@ exit codes: 0 done, 2 usage, 3 data, 4 checkpoint or weights, 5 training cannot 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: 0, a `StawmError`'s own, or 130 when stopped by hand; a mistake is one line on stderr."""
+    """The exit code: 0, a `StawmError`'s own, or 130 when stopped by hand; a mistake is one line on stderr.
+
+    What is wrong with a flag or its value is told by tyro, and the exit code is 2.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(arguments)
@@ -80,17 +74,27 @@ def _run(arguments: list[str]) -> int:
         print(f"stawm {__version__}")
         return 0
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(OVERVIEW.format(verbs="\n".join(f"  {verb:10}{about}" for verb, about in VERBS.items())))
+        print(OVERVIEW.format(verbs="\n".join(f"  {verb:10}{_about(verb)}" for verb in VERBS)))
         return 0 if arguments else UsageError.exit_code
     verb, rest = arguments[0], arguments[1:]
     if verb not in VERBS:
         near = get_close_matches(verb, VERBS, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(f"there is no verb {verb!r}; {hint}stawm knows {', '.join(VERBS)}")
+    module = import_module(VERBS[verb])
+    from stawm.cli.options import call
+
     try:
-        return import_module(f"stawm.cli.{verb}").run(rest)
-    except SystemExit:  # argparse, after it has printed the help that was asked for
-        return 0
+        # The options of `train` depend on the preset, so it has its own way of being called.
+        own = getattr(module, "run", None)
+        return own(rest) if own else call(getattr(module, verb), rest, f"stawm {verb}")
+    except SystemExit as left:  # tyro, after it has printed the help that was asked for, or what is wrong
+        return int(left.code or 0)
+
+
+def _about(verb: str) -> str:
+    """The first line of a verb's help."""
+    return (getattr(import_module(VERBS[verb]), verb).__doc__ or "").partition("\n")[0]
 
 
 def _tell(failure: StawmError) -> int:

@@ -1,42 +1,54 @@
-"""`stawm data`."""
+"""`stawm data`.
 
-import json
+`list` also says whether each is here; `get NAME` fetches one if it is not, and checks all of it. Files in
+--data-dir or $STAWM_DATA always win; nothing is fetched twice.
 
-from stawm.cli.parser import Parser
-
-ABOUT = """\
-List the named data sets and whether each is here (`list`), or fetch one if it is not, and check all of it (`get NAME`).
-Files in --data-dir or $STAWM_DATA always win; nothing is fetched twice."""
-
-EXAMPLES = """\
+Examples:
   stawm data list
   stawm data get mnist
-  stawm data get folder:my-pictures"""
+  stawm data get folder:my-pictures
+"""
+
+from json import dumps
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from stawm.cli.options import DataDir, Json
+from stawm.errors import UsageError
+
+if TYPE_CHECKING:
+    from stawm.data import DataRecord
 
 
-def run(arguments: list[str]) -> int:
-    """List the data sets, or get one and say where it lies."""
-    parser = Parser("data", ABOUT, EXAMPLES)
-    parser.add_argument("action", choices=("list", "get"), help="what to do")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the data set to get")
-    parser.takes_data_dir()
-    parser.takes_json("JSON")
-    given = parser.parse_args(arguments)
-    if (given.action == "get") != (given.name is not None):
-        parser.error("say `stawm data list` or `stawm data get NAME`")
+def data(
+    action: Annotated[Literal["list", "get"], Positional],
+    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="")] = None,
+    *,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """List the named data sets, or fetch one.
 
-    from stawm.data import DataRecord, get_data, list_data
+    Args:
+        action: what to do
+        name: the data set to get
+    """
+    if (action == "get") != (name is not None):
+        raise UsageError("say `stawm data list` or `stawm data get NAME`")
 
-    def line(record: DataRecord) -> str:
-        size = "×".join(map(str, record.shape)) if record.shape else "any size"
-        counts = f", {record.train:,} + {record.test:,} pictures" if record.train and record.test else ""
-        place = record.where if record.here else f"not here; from {record.source}"
-        return f"{record.name:15}{record.about} ({size}{counts})\n{'':15}{place}"
+    from stawm.data import get_data, list_data
 
-    if given.action == "get":
-        where = str(get_data(given.name, given.data_dir))
-        print(json.dumps({"name": given.name, "where": where}) if given.json else where)
+    if name is not None:
+        where = str(get_data(name, data_dir))
+        print(dumps({"name": name, "where": where}) if json else where)
     else:
-        records = list_data(given.data_dir)
-        print(json.dumps([record.to_dict() for record in records]) if given.json else "\n".join(map(line, records)))
-    return 0
+        records = list_data(data_dir)
+        print(dumps([record.to_dict() for record in records]) if json else "\n".join(map(_line, records)))
+
+
+def _line(record: "DataRecord") -> str:
+    size = "×".join(map(str, record.shape)) if record.shape else "any size"
+    counts = f", {record.train:,} + {record.test:,} pictures" if record.train and record.test else ""
+    place = record.where if record.here else f"not here; from {record.source}"
+    return f"{record.name:15}{record.about} ({size}{counts})\n{'':15}{place}"

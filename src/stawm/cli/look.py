@@ -1,14 +1,28 @@
-"""`stawm look`."""
+"""`stawm look`.
 
-import json
-from argparse import Namespace
+Pictures are PNG, JPEG, WebP or BMP, of any size, in colour or grey; a model of digits gets each cropped, scaled and
+centred as MNIST's are, light on dark. The report is one HTML file that needs no network: where the model looked,
+what it saw and drew, what it believed after each glimpse. Without IMAGES it looks at twelve of the digits that come
+with the package.
+
+Examples:
+  stawm look
+  stawm look my-digits photo.jpg --out report.html
+  stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
+  stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'
+"""
+
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from stawm.cli.parser import Parser
+from tyro.conf import arg
+
+from stawm.cli.options import Device, Images, Json
 from stawm.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -19,18 +33,6 @@ if TYPE_CHECKING:
     from stawm.look.looker import Looker
     from stawm.look.stream import Source
 
-ABOUT = """\
-Show pictures to a trained model, and what it makes of them: where it looked, what it saw and drew, what it believed
-after each glimpse. Pictures are PNG, JPEG, WebP or BMP, of any size, in colour or grey; a model of digits gets each
-cropped, scaled and centred as MNIST's are, light on dark. Prints a table and writes a report, one HTML file that needs
-no network. Without IMAGES it looks at twelve of the digits that come with the package."""
-
-EXAMPLES = """\
-  stawm look
-  stawm look my-digits photo.jpg --out report.html
-  stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
-  stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'"""
-
 REPORT = Path("look.html")
 TITLE = "What the model saw"
 EXAMPLE_DIGITS = 12
@@ -38,56 +40,78 @@ LONG_TABLE, SHORT_TABLE = 40, 20
 """A table of more rows than the first is shortened to the second."""
 
 
-def run(arguments: list[str]) -> int:
-    """Look at the pictures that `arguments` name."""
-    parser = Parser("look", ABOUT, EXAMPLES)
-    parser.add_argument("images", metavar="IMAGES", nargs="*", type=Path, help="pictures, or folders of them")
-    parser.add_argument("--weights", metavar="NAME_OR_PATH", help="the model: weights by name, a folder or a run")
-    parser.add_argument("--out", type=Path, metavar="FILE", help=f"the report ({REPORT}; with --json none)")
-    parser.add_argument("--memory", action="store_true", help="show also what the memory held after each glimpse")
-    parser.add_argument("--most", type=int, default=200, metavar="N", help="pictures in the report, the first N (200)")
-    parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="pictures looked at together (64)")
-    parser.takes_device()
-    parser.takes_json("one JSON object for each picture, a line each, and nothing else,")
-    given = parser.parse_args(arguments)
-    for option in ("most", "batch_size"):
-        if getattr(given, option) < 1:
-            raise UsageError(f"--{option.replace('_', '-')} takes at least 1, not {getattr(given, option)}")
-    return _look(given)
+def look(
+    images: Images = (),
+    *,
+    weights: Annotated[str | None, arg(metavar="NAME_OR_PATH", help_behavior_hint="")] = None,
+    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint=f"({REPORT}; with --json none)")] = None,
+    memory: bool = False,
+    most: Annotated[int, arg(metavar="N")] = 200,
+    batch_size: Annotated[int, arg(metavar="N")] = 64,
+    device: Device = "auto",
+    json: Json = False,
+) -> int:
+    """Show pictures to a trained model: what it saw, believed and drew, as a table and a report.
+
+    Args:
+        weights: the model: weights by name, a folder or a run
+        out: the report
+        memory: show also what the memory held after each glimpse
+        most: pictures in the report, the first N
+        batch_size: pictures looked at together
+    """
+    for option, number in (("--most", most), ("--batch-size", batch_size)):
+        if number < 1:
+            raise UsageError(f"{option} takes at least 1, not {number}")
+
+    from stawm.look.stream import pictures_in
+
+    pictures = pictures_in(list(images)) if images else _examples()
+    looker, file = _looker(weights, device), out or (None if json else REPORT)
+    shown = _Shown(file, most, json)
+    told, broken = _look_at(looker, pictures, shown, batch_size=batch_size, memory=memory)
+    if not json:
+        told.print(looker)
+        some = f" (the first {most:,} of {told.count:,} pictures; --most changes that)"
+        print(f"the report is {file}{some if told.count > most else ''}")
+    return DataError.exit_code if broken.count else 0
 
 
-def _look(given: Namespace) -> int:
+@dataclass(frozen=True)
+class _Shown:
+    """Where looks are shown while they come: in a report of the first so-many, as lines of JSON, or both."""
+
+    report: Path | None
+    most: int
+    json: bool
+
+
+def _look_at(
+    looker: "Looker", pictures: "Sequence[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
+) -> "tuple[_Told, _Broken]":
+    """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
     from stawm.look.answer import to_json
-    from stawm.look.stream import look_at, pictures_in
+    from stawm.look.stream import look_at
     from stawm.page.report import ReportWriter
 
-    pictures = pictures_in(given.images) if given.images else _examples()
-    looker = _looker(given.weights, given.device)
-    out: Path | None = given.out or (None if given.json else REPORT)
     bar, broken, told = _bar(), _Broken(), _Told()
     with bar, ExitStack() as stack:
         report = None
         counted = bar.track(pictures, total=len(pictures), description="looking")
-        looks = look_at(looker, counted, batch_size=given.batch_size, memory=given.memory, broken=broken.hear)
-        for seen in looks:
+        for seen in look_at(looker, counted, batch_size=batch_size, memory=memory, broken=broken.hear):
             broken.tell(bar.console)
             payload = None
-            if out is not None and told.count < given.most:
+            if shown.report is not None and told.count < shown.most:
                 payload = to_json(seen)
-                report = report or stack.enter_context(ReportWriter(out, title=TITLE, model=looker.name))
+                report = report or stack.enter_context(ReportWriter(shown.report, title=TITLE, model=looker.name))
                 report.add(payload)
-            if given.json:
-                print(json.dumps(payload or to_json(seen), allow_nan=False))
+            if shown.json:
+                print(dumps(payload or to_json(seen), allow_nan=False))
             told.add(seen)
     if not told.count:
         raise broken.all_of_them()
     broken.tell(bar.console)
-    if not given.json:
-        told.print(looker)
-    if out is not None and not given.json:
-        some = f" (the first {given.most:,} of {told.count:,} pictures; --most changes that)"
-        print(f"the report is {out}{some if told.count > given.most else ''}")
-    return DataError.exit_code if broken.count else 0
+    return told, broken
 
 
 class _Broken:
@@ -187,16 +211,13 @@ def _examples() -> "list[tuple[str, Source]]":
 
 
 def _looker(weights: str | None, device: str) -> "Looker":
-    import torch
-
     from stawm.look.looker import Looker, preferred
+    from stawm.store.device import usable
     from stawm.store.weights import load_trained
 
     name = weights or preferred()
     looker = Looker(load_trained(name), Path(name).resolve().name or name)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    looker.model.to(device)
+    looker.model.to(usable(device))
     return looker
 
 

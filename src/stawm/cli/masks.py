@@ -1,53 +1,82 @@
-"""`stawm masks`."""
+"""`stawm masks`.
 
+The model must draw on a Bernoulli canvas. For each picture NAME it writes NAME-mask.png, the alpha of the last
+glimpse (or of another) in the picture's own size, and NAME-cutout.png, the picture with that mask as its
+transparency. The model sees the middle of a picture, in the proportions that it was trained on; all that it does
+not see is masked away.
+
+Examples:
+  stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
+  stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut
+"""
+
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from stawm.cli.parser import Parser
+from tyro.conf import Positional, arg
+
+from stawm.cli.options import Device, Images, Json
 from stawm.errors import DataError, UsageError
 from stawm.files import whole_file
 
 if TYPE_CHECKING:
     import numpy as np
-    from PIL import Image
     from torch import Tensor
 
     from stawm.data.pictures import Frame, Shape
     from stawm.model.stawm import Stawm
-
-ABOUT = """\
-Cut the foreground out of pictures of yours with a model that draws on a Bernoulli canvas. For each picture NAME it
-writes NAME-mask.png, the alpha of the last glimpse (or of another) in the picture's own size, and NAME-cutout.png, the
-picture with that mask as its transparency. The model sees the middle of a picture, in the proportions that it was
-trained on; all that it does not see is masked away."""
-
-EXAMPLES = """\
-  stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
-  stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut"""
 
 AT_ONCE = 32
 NAMED = 3
 ENDINGS = ("-mask.png", "-cutout.png")
 
 
-def run(arguments: list[str]) -> int:
-    """Write the masks and cut-outs that `arguments` ask for and name the files."""
-    parser = Parser("masks", ABOUT, EXAMPLES)
-    parser.add_argument("run", metavar="RUN", help="a run folder, a folder of weights, or a name")
-    parser.add_argument("images", metavar="IMAGES", nargs="+", type=Path, help="pictures, or folders of them")
-    parser.add_argument("--glimpse", default="last", metavar="N", help="whose mask: 1, 2, … or last (last)")
-    parser.add_argument("--threshold", type=float, metavar="T", help="all or nothing: keep what is at least T (soft)")
-    parser.add_argument("--out", type=Path, default=Path("masks"), metavar="DIR", help="where to write (masks)")
-    parser.takes_device()
-    given = parser.parse_args(arguments)
-    if given.threshold is not None and not 0 < given.threshold <= 1:
-        raise UsageError(f"--threshold takes a share above 0 and up to 1, not {given.threshold:g}")
-    if given.glimpse != "last" and not given.glimpse.isdecimal():
-        raise UsageError(f"--glimpse takes a number or last, not {given.glimpse!r}")
-    paths = _paths(given.images, given.out)
-    _write(_masker(given.run, given.glimpse, given.device), paths, given.out, given.threshold)
-    return 0
+def masks(
+    run: Annotated[str, Positional, arg(metavar="RUN")],
+    images: Images,
+    *,
+    glimpse: Annotated[str, arg(metavar="N")] = "last",
+    threshold: Annotated[float | None, arg(metavar="T", help_behavior_hint="(soft)")] = None,
+    out: Annotated[Path, arg(metavar="DIR")] = Path("masks"),
+    device: Device = "auto",
+    verbose: Annotated[bool, arg(aliases=("-v",), help_behavior_hint="")] = False,
+    json: Json = False,
+) -> None:
+    """Cut the foreground out of pictures of yours with a trained model.
+
+    Args:
+        run: a run folder, a folder of weights, or a name
+        glimpse: whose mask: 1, 2, … or last
+        threshold: all or nothing: keep what is at least T
+        out: where to write
+        verbose: name every file that is written
+    """
+    if threshold is not None and not 0 < threshold <= 1:
+        raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
+    if glimpse != "last" and not glimpse.isdecimal():
+        raise UsageError(f"--glimpse takes a number or last, not {glimpse!r}")
+    if not images:
+        raise UsageError("no pictures are given; name some, or folders of them, after the run")
+
+    from stawm.cli.progress import duration
+
+    started = time.perf_counter()
+    paths = _paths(images, out)
+    written, broken = _write(_masker(run, glimpse, device), paths, out, threshold)
+    seconds = time.perf_counter() - started
+    if json:
+        print(dumps({"out": str(out), "seconds": seconds, "files": [str(path) for path in written]}))
+    elif written:
+        lines = [str(path) for path in written] if verbose else []
+        print("\n".join([*lines, f"{len(written) // 2:,} masks and cut-outs in {out} ({duration(seconds)})"]))
+    if broken:
+        more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
+        done = "; the others are done" if written else ""
+        raise DataError(f"{', '.join(broken[:NAMED])}{more} cannot be used; remove or replace them{done}")
 
 
 @dataclass(frozen=True)
@@ -78,10 +107,9 @@ class _Masker:
 
 def _masker(name: str, glimpse: str, device: str) -> _Masker:
     """The model of a run, if it has masks."""
-    import torch
-
     from stawm.data.data_set import learnt_from
     from stawm.model.stawm import Stawm
+    from stawm.store.device import usable
     from stawm.store.weights import load_trained
 
     trained = load_trained(name)
@@ -93,11 +121,8 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
         )
     if glimpse != "last" and not 1 <= int(glimpse) <= config.glimpses:
         raise UsageError(f"--glimpse takes a number from 1 to {config.glimpses} (the model's), or last; not {glimpse}")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     frame = learnt_from(trained.experiment.data.name).frame
-    shape = (config.image.channels, config.image.height, config.image.width)
-    return _Masker(model.to(device), shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
+    return _Masker(model.to(usable(device)), config.image.shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
 
 
 def _masks(model: "Stawm") -> bool:
@@ -109,7 +134,7 @@ def _masks(model: "Stawm") -> bool:
     return isinstance(head, DrawingHead) and isinstance(head.canvas, BernoulliCanvas)
 
 
-def _paths(given: list[Path], out: Path) -> list[Path]:
+def _paths(given: Sequence[Path], out: Path) -> list[Path]:
     """Every picture file that was given, on its own or in a folder, each once; not what was written there before."""
     from stawm.data.folder import files_under
 
@@ -142,12 +167,13 @@ def _names(paths: list[Path], out: Path) -> dict[Path, str]:
     return names
 
 
-def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | None) -> None:
-    """Write all that can be written; then name the files that could not be read, in one line."""
+def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | None) -> tuple[list[Path], list[str]]:
+    """The files that were written, two for each picture, and the pictures that could not be read, each with why."""
     from stawm.data.pictures import pixels_of, upright, why
     from stawm.show.cutout import cutout, placed
 
     names = _names(paths, out)
+    written: list[Path] = []
     broken: list[str] = []
     for start in range(0, len(paths), AT_ONCE):
         read: list[tuple[Path, np.ndarray]] = []
@@ -160,14 +186,7 @@ def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | Non
             picture = upright(path.read_bytes(), colour=True)
             alpha = placed(mask, picture.size, masker.frame, threshold)
             for ending, made in zip(ENDINGS, (alpha, cutout(picture, alpha)), strict=True):
-                _save(made, out / f"{names[path]}{ending}")
-    if broken:
-        more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
-        done = "; the others are done" if len(broken) < len(paths) else ""
-        raise DataError(f"{', '.join(broken[:NAMED])}{more} cannot be used; remove or replace them{done}")
-
-
-def _save(picture: "Image.Image", path: Path) -> None:
-    with whole_file(path) as partial:
-        picture.save(partial, "PNG")
-    print(path)
+                written.append(out / f"{names[path]}{ending}")
+                with whole_file(written[-1]) as partial:
+                    made.save(partial, "PNG")
+    return written, broken

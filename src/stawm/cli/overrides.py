@@ -1,121 +1,106 @@
-"""Typed overrides: `--training.epochs 3` changes that field of a preset; a mistake is told in one line."""
+"""Every setting of an experiment as a flag: `--training.epochs 3`, `--model.memory.rule delta-rule`."""
 
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
+import tyro
+from tyro.conf import Fixed, FlagConversionOff, Suppress, arg
+
+from stawm.cli import first_process
+from stawm.cli.options import Settings
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.experiments.facts import held
 from stawm.experiments.recipe import changes
-from stawm.ranges import leaves
+from stawm.memory.protocol import MEMORIES, MemoryConfig
+from stawm.model.heads.head import HEADS, HeadConfig
 
-WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", NoneType: "None"}
-HELP = "`stawm train PRESET --help` lists them all"
+HEAD = "--model.heads."
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Every field can be set on the command line."""
+class AllSettings(Settings):
+    """Every setting of an experiment; each is a flag, with the experiment's own value as default."""
 
+    base: Annotated[Experiment, Fixed, Suppress]
+    """The experiment that they are the settings of."""
     seed: int
     """Seed of everything random."""
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
+    without_head: Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint="")] = ()
+    """Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment with these settings; departures about what they change are dropped."""
+        changed = replace(self.base, seed=self.seed, model=self.model, data=self.data, training=self.training)
+        return replace(changed, departures=held(changed.departures, changes(changed, self.base)))
 
 
 def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
-    """The experiment with the fields named in `arguments` replaced; departures about those are dropped."""
+    """The experiment with the settings that `arguments` name replaced; tyro tells what is wrong with them, and leaves.
+
+    Another memory rule brings its own settings (the size stays), and a head is added by naming one of its settings.
+    """
     if not arguments:
         return experiment
-    before = _settings(experiment)
-    given = _by_flag(arguments, before)
-    after = _tyro_quietly(before, arguments)
-    if after is None:
-        raise UsageError(_blame(given, before))
-    changed = replace(experiment, **{part.name: getattr(after, part.name) for part in fields(Settings)})
-    return replace(changed, departures=held(changed.departures, changes(changed, experiment)))
+    return tyro.cli(
+        AllSettings,
+        default=settings_of(experiment, arguments),
+        args=list(arguments),
+        prog=f"stawm train {experiment.name}",
+        config=(FlagConversionOff,),
+        console_outputs=first_process(),
+    ).experiment
 
 
-def print_fields(experiment: Experiment) -> None:
-    """Print every field that can be overridden, with its type, meaning and present value."""
-    with suppress(SystemExit):
-        _tyro(_settings(experiment), ["--help"], f"stawm train {experiment.name}")
+def settings_of(experiment: Experiment, arguments: Sequence[str]) -> AllSettings:
+    """The settings of an experiment, with the memory rule and the heads that `arguments` speak of."""
+    memory, heads = _memory(experiment.model.memory, arguments), _heads(experiment.model.heads, arguments)
+    model = replace(experiment.model, memory=memory, heads=heads)
+    return AllSettings(experiment, experiment.seed, model, experiment.data, experiment.training)
 
 
-def field_values(record: Any) -> Iterator[tuple[str, Any]]:
-    """Each leaf of nested records as (dotted name, value)."""
-    return ((name, value) for name, value, _ in leaves(record))
-
-
-def _settings(experiment: Experiment) -> Settings:
-    return Settings(*(getattr(experiment, part.name) for part in fields(Settings)))
-
-
-def _tyro(settings: Settings, arguments: Sequence[str], prog: str) -> Settings:
-    import tyro
-
-    return tyro.cli(Settings, default=settings, args=list(arguments), prog=prog, config=(tyro.conf.FlagConversionOff,))
-
-
-def _tyro_quietly(settings: Settings, arguments: Sequence[str]) -> Settings | None:
-    """The settings, or none where tyro would print a box about them; the one line for it is `_blame`'s."""
-    with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
-        try:
-            return _tyro(settings, arguments, "")
-        except SystemExit:
-            return None
-
-
-def _by_flag(arguments: Sequence[str], settings: Settings) -> list[list[str]]:
-    """The arguments cut before each flag; an unknown flag is a `UsageError` that offers the nearest."""
-    known = {f"--{name}".replace("_", "-"): name for name, _ in field_values(settings)}
-    groups: list[list[str]] = []
+def values_of(arguments: Sequence[str], flag: str) -> list[str]:
+    """The values given to a flag, before anything is parsed; none if it is not there."""
+    found: list[str] = []
+    taking = False
     for argument in arguments:
-        flag, equals, value = argument.partition("=")
-        if not flag.startswith("--"):
-            if not groups:
-                raise UsageError(f"{argument!r} is one argument too many; fields are set as --training.epochs 3")
-            groups[-1].append(argument)
-            continue
-        if flag.replace("_", "-") not in known:
-            raise UsageError(f"there is no option or field {flag}; {_nearest(flag, list(known))}{HELP}")
-        groups.append([flag.replace("_", "-"), *([value] if equals else [])])
-    return groups
+        name, equals, value = argument.partition("=")
+        if name.startswith("--"):
+            taking = name.replace("_", "-") == flag
+            found = [value] * bool(equals) if taking else found
+        elif taking:
+            found.append(argument)
+    return found
 
 
-def _nearest(flag: str, known: list[str]) -> str:
-    leaf = flag.rpartition(".")[2].lstrip("-")
-    near = [name for name in known if name.rpartition(".")[2].lstrip("-") == leaf] or get_close_matches(flag, known, 1)
-    return f"did you mean {near[0]}? " if near else ""
+def _memory(memory: MemoryConfig, arguments: Sequence[str]) -> MemoryConfig:
+    """The memory's settings, or those of another rule with what all rules share kept."""
+    rule = next(iter(values_of(arguments, "--model.memory.rule")), memory.rule)
+    if rule == memory.rule:
+        return memory
+    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
+    shared["rule"] = rule
+    return MEMORIES[rule].Config(**shared)
 
 
-def _blame(given: list[list[str]], settings: Settings) -> str:
-    """What is wrong with the first flag that cannot be understood on its own."""
-    for group in given:
-        if _tyro_quietly(settings, group) is None:
-            name = group[0].removeprefix("--").replace("-", "_")
-            got = f"not {' '.join(group[1:])!r}" if group[1:] else "and none was given"
-            return f"{group[0]} takes {_in_words(_type_of(settings, name))}, {got}"
-    return f"the fields {' '.join(group[0] for group in given)} cannot be set together"
-
-
-def _type_of(record: Any, name: str) -> Any:
-    first, _, rest = name.partition(".")
-    inside = record[first] if isinstance(record, dict) else getattr(record, first)
-    return _type_of(inside, rest) if rest else get_type_hints(type(record))[first]
-
-
-def _in_words(kind: Any) -> str:
-    if kind in WORDS:
-        return WORDS[kind]
-    if get_origin(kind) is Literal:
-        return " or ".join(map(str, get_args(kind)))
-    if get_origin(kind) is tuple:
-        return f"{_in_words(get_args(kind)[0])}, or several"
-    return " or ".join(_in_words(part) for part in get_args(kind))
+def _heads(heads: dict[str, HeadConfig], arguments: Sequence[str]) -> dict[str, HeadConfig]:
+    """The heads without those to leave out, and with those that are named, in the order in which heads are known."""
+    left_out = values_of(arguments, "--without-head")
+    if strange := [name for name in left_out if name not in heads]:
+        raise UsageError(f"there is no head {strange[0]!r} to leave out; the heads are {', '.join(heads)}")
+    flags = [argument.removeprefix(HEAD) for argument in arguments if argument.startswith(HEAD)]
+    named = {flag.partition(".")[0] for flag in flags if "." in flag.partition("=")[0]}
+    spelled = {name.replace("_", "-"): name for name in HEADS}
+    wanted = {spelled.get(name.replace("_", "-"), name) for name in named}
+    kept = {name: head for name, head in heads.items() if name not in left_out}
+    if wanted <= set(kept) and kept:
+        return kept
+    added = {name: HEADS[name].Config() for name in wanted - set(kept)}
+    if not kept | added:
+        raise UsageError("a model without heads answers nothing; leave one, or name a setting of another")
+    return {name: (kept | added)[name] for name in HEADS if name in kept or name in added}

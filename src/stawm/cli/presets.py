@@ -1,23 +1,31 @@
-"""`stawm presets`."""
+"""`stawm presets`.
 
-from stawm.cli.parser import Parser
-from stawm.experiments.describe import presets_text
+Each is listed with its place in the paper and the number to reach; with NAME come all of its settings, and how it
+departs from the paper.
 
-ABOUT = """\
-List the presets, each with its place in the paper and the number to reach; with NAME, all of its fields and how it
-departs from the paper."""
-
-EXAMPLES = """\
+Examples:
   stawm presets
   stawm presets mnist-classify-8
-  stawm presets mnist-classify-8 --json"""
+  stawm presets mnist-classify-8 --json
+"""
+
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from stawm.cli.options import Json
 
 
-def run(arguments: list[str]) -> int:
-    """List the presets, or show one."""
-    parser = Parser("presets", ABOUT, EXAMPLES)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="show this one in full")
-    parser.takes_json("the presets (with NAME: this one) as JSON")
-    given = parser.parse_args(arguments)
-    print(presets_text(given.name, as_json=given.json))
-    return 0
+def presets(
+    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="(all)")] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """List the experiments that can be trained, or show one in full.
+
+    Args:
+        name: show this one in full
+    """
+    from stawm.experiments.describe import presets_text
+
+    print(presets_text(name, as_json=json))

@@ -1,18 +1,21 @@
 """A run as a person watches it: a bar and a line an epoch on a terminal, plain lines elsewhere, JSON for scripts."""
 
 import json
+import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from textwrap import shorten
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from stawm.cli import first_process
 from stawm.training.journal import Record, Step
 
 PLAIN_SECONDS = 30.0
+REMINDER = 70
+"""Letters of a warning that is counted at the end."""
 
 
 def watch(records: Iterable[Record], reporter: "Reporter") -> None:
@@ -45,46 +48,73 @@ class JsonReporter(Reporter):
         print(json.dumps(record.to_dict()), flush=True)
 
 
-class PlainReporter(Reporter):
-    """A line an epoch, and one now and then between, for logs."""
+class LineReporter(Reporter):
+    """A line an epoch; what holds for many epochs is said once, where it begins, and counted at the end."""
+
+    def __init__(self) -> None:
+        self.epochs, self.split, self.warnings = 0, "", Warnings()
+
+    def epoch(self, record: Record) -> None:
+        """Say on what is measured, if that is new, the epoch's line, and the warnings that are new."""
+        split = record.held_out.get("split", "held-out")
+        if split != self.split:
+            count = record.held_out.get("count")
+            self.say(f"measured on {f'{count:,} ' if count else ''}{split} pictures after each epoch")
+            self.split = split
+        self.say(epoch_line(record, self.epochs))
+        for warning in self.warnings.new(record.warnings):
+            self.say(warning, warns=True)
+
+    def __exit__(self, *trouble: object) -> None:
+        for line in self.warnings.counted():
+            self.say(line, warns=True)
+
+    def say(self, line: str, *, warns: bool = False) -> None:
+        """Print a line, a warning marked as such."""
+        print(f"warning: {line}" if warns else line, flush=True)
+
+
+class PlainReporter(LineReporter):
+    """For logs: within an epoch also a line now and then."""
 
     def __init__(self, every: float = PLAIN_SECONDS) -> None:
         """Within an epoch, at most one line in `every` seconds."""
-        self.every, self.spoke, self.epochs = every, time.monotonic(), 0
+        super().__init__()
+        self.every, self.spoke = every, time.monotonic()
 
     def step(self, step: Step) -> None:
         """Print how far the epoch is, if nothing was said for a while."""
         self.epochs = step.epochs
         if time.monotonic() - self.spoke >= self.every:
-            self._say(f"epoch {step.epoch}/{step.epochs}, step {step.step}/{step.steps}: {step_line(step)}")
+            self.say(f"epoch {step.epoch}/{step.epochs}, step {step.step}/{step.steps}: {step_line(step)}")
 
-    def epoch(self, record: Record) -> None:
-        """Print the epoch's line and its warnings."""
-        self._say(epoch_line(record, self.epochs))
-        for warning in record.warnings:
-            self._say(f"warning: {warning}")
-
-    def _say(self, line: str) -> None:
-        print(line, flush=True)
+    def say(self, line: str, *, warns: bool = False) -> None:
+        """Print a line, and remember when."""
+        super().say(line, warns=warns)
         self.spoke = time.monotonic()
 
 
-class BarReporter(Reporter):
-    """A progress bar with loss, error, images a second and time left; above it a line for each epoch."""
+class BarReporter(LineReporter):
+    """For terminals: a progress bar with loss, scores, images a second and time left, below the epochs' lines."""
 
     def __init__(self) -> None:
         """A bar that appears with the first step."""
-        self.bar: Progress | None = None
+        super().__init__()
+        self.console = Console()
+        self.bar = Progress(
+            TextColumn("{task.fields[head]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[told]}"),
+            console=self.console,
+            transient=True,
+        )
         self.task: TaskID | None = None
-        self.epochs = 0
 
     def step(self, step: Step) -> None:
         """Move the bar."""
-        if self.bar is None:
-            self.bar = _bar(Console())
+        if self.task is None:
             self.task = self.bar.add_task("", total=step.epochs * step.steps, told="", head="")
             self.bar.start()
-        assert self.task is not None
         self.epochs = step.epochs
         self.bar.update(
             self.task,
@@ -93,16 +123,42 @@ class BarReporter(Reporter):
             told=step_line(step),
         )
 
-    def epoch(self, record: Record) -> None:
-        """Print the epoch's line above the bar, its warnings in yellow."""
-        console = self.bar.console if self.bar else Console()
-        console.print(epoch_line(record, self.epochs), highlight=False, markup=False, soft_wrap=True)
-        for warning in record.warnings:
-            console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False, soft_wrap=True)
+    def say(self, line: str, *, warns: bool = False) -> None:
+        """Print a line above the bar, a warning in yellow."""
+        if warns:
+            self.console.print("warning: ", style="yellow", end="")
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def __exit__(self, *trouble: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.bar.stop()
+        super().__exit__(*trouble)
+
+
+class Warnings:
+    """The warnings of a run so far. Two that differ only in their numbers are one warning."""
+
+    def __init__(self) -> None:
+        self.now: set[str] = set()
+        self.held: dict[str, tuple[str, int]] = {}
+        self.epochs = 0
+
+    def new(self, warnings: Iterable[str]) -> list[str]:
+        """Count an epoch's warnings; those come back that were not there the epoch before."""
+        by_words = {" ".join(re.findall(r"[^\W\d]+", warning)): warning for warning in warnings}
+        for words, warning in by_words.items():
+            self.held[words] = (warning, self.held.get(words, ("", 0))[1] + 1)
+        fresh = [warning for words, warning in by_words.items() if words not in self.now]
+        self.now = set(by_words)
+        self.epochs += 1
+        return fresh
+
+    def counted(self) -> list[str]:
+        """A line for each warning that held in more than one epoch."""
+        return [
+            f"in {count} of {self.epochs} epochs: {shorten(warning, REMINDER, placeholder=' …')}"
+            for warning, count in self.held.values()
+            if count > 1
+        ]
 
 
 def reporter_for(as_json: bool) -> Reporter:
@@ -115,29 +171,26 @@ def reporter_for(as_json: bool) -> Reporter:
 
 
 def step_line(step: Step) -> str:
-    """The moment in words: loss, error, speed, time left."""
-    error = "" if step.error is None else f"error {percent(step.error)}, "
-    return f"loss {step.loss:.4f}, {error}{step.images_per_second:,.0f} images/s, {duration(step.seconds_left)} left"
+    """The moment in words: loss, scores, speed, time left."""
+    parts = [f"loss {step.loss:.4f}", *told(step.scores)]
+    speed = f"{step.images_per_second:,.0f} images/s"
+    return ", ".join([*parts, speed, f"{duration(step.seconds_left)} left"])
 
 
 def epoch_line(record: Record, epochs: int) -> str:
-    """The epoch in words: loss in training, error on held-out images, learning rate, time."""
-    of = f"/{epochs}" if epochs else ""
-    parts = [f"loss {record.train['loss']:.4f}"]
-    if "error" in record.train:
-        parts.append(f"training error {percent(record.train['error'])}")
-    if record.error is not None:
-        parts.append(f"{record.held_out.get('split', 'held-out')} error {percent(record.error)}")
-    parts.append(f"rate {record.learning_rate:.1e}")
-    seconds = record.timing.get("seconds")
-    if seconds is not None:
-        parts.append(duration(seconds))
-    return f"epoch {record.epoch}{of}: {', '.join(parts)}"
+    """The epoch in words: loss and scores in training, scores on held-out images, learning rate, time."""
+    parts = [f"loss {record.train['loss']:.4f}", *(f"training {score}" for score in told(record.train))]
+    parts += [*told(record.held_out["scores"]), f"rate {record.learning_rate:.1e}"]
+    if "seconds" in record.timing:
+        parts.append(duration(record.timing["seconds"]))
+    return f"epoch {record.epoch}{f'/{epochs}' if epochs else ''}: {', '.join(parts)}"
 
 
-def percent(share: float) -> str:
-    """0.0041 as 0.41 %."""
-    return f"{100 * share:.2f} %"
+def told(values: Mapping[str, float]) -> list[str]:
+    """The scores among these numbers, as people read them."""
+    from stawm.model.heads.head import known_scores
+
+    return [f"{score.title} {score.told(values[name])}" for name, score in known_scores().items() if name in values]
 
 
 def duration(seconds: float) -> str:
@@ -148,13 +201,3 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.fields[head]}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[told]}"),
-        console=console,
-        transient=True,
-    )

@@ -1,45 +1,62 @@
-"""`stawm serve`."""
+"""`stawm serve`.
 
-import sys
+A digit is drawn on the page, or a picture dropped, and the model looks at it: where, what it saw, what it drew,
+what it believed and remembered. The API is described at /api/docs. Only this machine can reach the server unless
+--host says otherwise; nothing is written to disk. Needs the serve extra: pip install "stawm[serve]".
 
-from stawm.cli.parser import Parser
-from stawm.errors import UsageError
-
-ABOUT = """\
-Serve a page on which a digit is drawn, or a picture dropped, and a trained model looks at it: where, what it saw, what
-it drew, what it believed and remembered. Behind it is a JSON API (/api/docs). Only this machine can reach it unless
---host says otherwise; nothing is written to disk. Needs the serve extra: pip install "stawm[serve]"."""
-
-EXAMPLES = """\
+Examples:
   stawm serve
   stawm serve --weights runs/mnist-5k-sketchpad-seed0 --port 9000
-  stawm serve --host 0.0.0.0 --workers 4 --log json"""
+  stawm serve --host 0.0.0.0 --workers 4 --log json
+"""
+
+import sys
+from typing import Annotated, Literal
+
+from tyro.conf import arg
+
+from stawm.errors import UsageError
+
+Number = Annotated[int, arg(metavar="N")]
 
 
-def run(arguments: list[str]) -> int:
-    """Serve as `arguments` say, until stopped."""
-    parser = Parser("serve", ABOUT, EXAMPLES)
-    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="the address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port; 0 is any that is free (8000)")
-    what = "names or folders of weights; the first is the default (all that come with the package)"
-    parser.add_argument("--weights", nargs="+", default=[], metavar="NAME_OR_PATH", help=what)
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that answer (1)")
-    parser.add_argument("--batch", type=int, default=32, metavar="N", help="most pictures looked at at once (32)")
-    parser.add_argument("--queue", type=int, default=128, metavar="N", help="most pictures that wait (128)")
-    parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds for one request (20)")
-    threads = "threads of torch in each worker (1; 0 is all cores, shared out: slower for models of this size)"
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help=threads)
-    parser.add_argument("--pictures", type=int, default=16, metavar="N", help="most pictures in one request (16)")
-    parser.add_argument("--body", type=int, default=20, metavar="MIB", help="longest body of a request, in MiB (20)")
-    lines = "a line on stderr for each request (text in a terminal, else json)"
-    parser.add_argument("--log", choices=("text", "json", "none"), help=lines)
-    given = parser.parse_args(arguments)
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: Number = 8000,
+    weights: Annotated[
+        tuple[str, ...], arg(metavar="NAME_OR_PATH ...", help_behavior_hint="(all that come with the package)")
+    ] = (),
+    workers: Number = 1,
+    batch: Number = 32,
+    queue: Number = 128,
+    timeout: Annotated[float, arg(metavar="S")] = 20.0,
+    threads: Number = 1,
+    pictures: Number = 16,
+    body: Annotated[int, arg(metavar="MIB")] = 20,
+    log: Annotated[
+        Literal["text", "json", "none"] | None, arg(help_behavior_hint="(text in a terminal, else json)")
+    ] = None,
+) -> None:
+    """Serve a page on which to draw and watch a trained model look, with a JSON API.
 
+    Args:
+        host: the address to listen on
+        port: the port; 0 is any that is free
+        weights: names or folders of weights; the first is the default
+        workers: processes that answer
+        batch: most pictures looked at at once
+        queue: most pictures that wait
+        timeout: seconds for one request
+        threads: threads of torch in each worker; 0 is all cores, shared out: slower for models of this size
+        pictures: most pictures in one request
+        body: longest body of a request, in MiB
+        log: a line on stderr for each request
+    """
     from stawm.serve.settings import MIB, Settings
 
-    kind = given.log or ("text" if sys.stderr.isatty() else "json")
-    values = vars(given) | {"weights": tuple(given.weights), "body": given.body * MIB, "log": kind}
-    settings = Settings(**values)
+    kind = log or ("text" if sys.stderr.isatty() else "json")
+    settings = Settings(host, port, weights, workers, batch, queue, timeout, threads, pictures, body * MIB, kind)
     try:
         from stawm.serve.run import run_server
     except ModuleNotFoundError as failure:
@@ -49,4 +66,3 @@ def run(arguments: list[str]) -> int:
             f'stawm serve needs {failure.name}, which is not here; pip install "stawm[serve]"'
         ) from failure
     run_server(settings)
-    return 0

@@ -1,82 +1,138 @@
-"""`stawm train`."""
+"""`stawm train`.
 
-from argparse import Namespace
-from pathlib import Path
+Any setting of the preset can be changed, as in --training.epochs 3, --model.memory.size 64, --model.memory.rule
+delta-rule or --data.name folder:PICTURES; `stawm train PRESET --help` lists them all. With folder:PICTURES in the
+place of a preset, or other data, channels, size and number of classes are those of the pictures. The run folder
+holds experiment.json, metrics.jsonl, tensorboard/, checkpoints/ and weights/. On several GPUs or machines start it
+with torchrun.
 
-from stawm.cli import first_process
-from stawm.cli.overrides import override, print_fields
-from stawm.cli.parser import Parser
-from stawm.errors import CheckpointError
-from stawm.experiments.experiment import Experiment
-from stawm.experiments.presets import preset
-
-ABOUT = """\
-Train the model of a preset, or go on with a run that was stopped.
-
-Any field of the preset can be set, as in --training.epochs 3, --model.memory.size 64 or --data.name folder:PICTURES;
-`stawm train PRESET --help` lists them all. The run folder holds experiment.json, metrics.jsonl, tensorboard/,
-checkpoints/ and weights/. On several GPUs or machines start it with torchrun."""
-
-EXAMPLES = """\
+Examples:
   stawm train mnist-5k-classify
+  stawm train folder:my-pictures
   stawm train mnist-5k-classify --seed 1 --training.epochs 3 --run runs/short
   stawm train mnist-5k-classify --run runs/short --resume
-  torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two"""
+  torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import FlagConversionOff, Positional, arg
+
+from stawm.cli import first_process
+from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call
+from stawm.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from stawm.experiments.experiment import Experiment
+
+SWITCHES = ("--resume", "--json", "--help", "-h")
+"""Flags that no value follows."""
 
 
-def run(arguments: list[str]) -> int:
-    """Train as `arguments` say; 0 when the run has reached its end."""
-    parser = Parser("train", ABOUT, EXAMPLES, add_help=False)
-    parser.add_argument("preset", metavar="PRESET", nargs="?", help="a name from `stawm presets`")
-    parser.add_argument("-h", "--help", action="store_true", help="show this; with PRESET also its fields")
+def train(
+    preset: Annotated[str, Positional, arg(metavar="PRESET")],
+    settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
+    *,
     # Two names, since torchrun takes --run, wherever it stands, for a short form of its own --run-path.
-    parser.add_argument("--run", "--run-dir", type=Path, metavar="DIR", help="the run folder (runs/PRESET-seedN)")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the run folder")
-    parser.takes_data_dir()
-    parser.takes_device()
-    parser.takes_json("one JSON line an epoch, and nothing else,")
-    given, fields = parser.parse_known_args(arguments)
-    if given.help:
-        print(parser.format_help())
-        if given.preset:
-            print_fields(preset(given.preset))
-        return 0
-    if given.preset is None:
-        parser.error("which preset? `stawm presets` lists them")
-    _train(given, fields)
-    return 0
+    run: Annotated[
+        Path | None, arg(metavar="DIR", aliases=("--run-dir",), help_behavior_hint="(runs/PRESET-seedN)")
+    ] = None,
+    resume: bool = False,
+    data_dir: DataDir = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Train a preset, or a model of your own pictures, or go on with a run.
 
-
-def _train(given: Namespace, fields: list[str]) -> None:
-    experiment = override(preset(given.preset), fields)
-    folder = given.run or Path("runs") / f"{experiment.name}-seed{experiment.seed}"
-
+    Args:
+        preset: a name from `stawm presets`, or folder:PICTURES
+        run: the run folder
+        resume: go on from the last checkpoint in the run folder
+    """
+    from stawm.cli.overrides import AllSettings
     from stawm.cli.progress import reporter_for, watch
+    from stawm.experiments import own
     from stawm.training.fit import fit
 
-    if given.resume:
-        experiment = _resumed(folder, given.preset, fields)
-    reporter = reporter_for(given.json)
-    records = fit(
-        experiment,
-        folder,
-        resume=given.resume,
-        data_dir=given.data_dir,
-        accelerator=given.device,
-        on_step=reporter.step,
-    )
-    watch(records, reporter)
-    if first_process() and not given.json:
+    assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
+    experiment, speaks = settings.experiment, first_process() and not json
+    folder = _folder(preset, experiment.seed, run)
+    if experiment.data.name != _recipe(preset).data.name and not resume:
+        own.check_size(experiment.model)
+        if speaks:
+            print(own.told(experiment), flush=True)
+    reporter = reporter_for(json)
+    options = {"resume": resume, "data_dir": data_dir, "accelerator": device, "on_step": reporter.step}
+    watch(fit(experiment, folder, **options), reporter)
+    if speaks:
         print(f"the weights are in {folder / 'weights'}; go on with `stawm evaluate {folder}`")
 
 
-def _resumed(folder: Path, name: str, fields: list[str]) -> Experiment:
-    """The run's own experiment, so that nothing it was begun with must be said again; what is said must agree."""
+def run(arguments: Sequence[str]) -> int:
+    """Train as `arguments` say: the settings that they may change are those of the preset that they name."""
+    what = _named(arguments)
+    if what is None:
+        return call(train, arguments, "stawm train")
+
+    from stawm.cli.overrides import settings_of
+
+    settings = settings_of(_base(what, arguments), arguments)
+    return call(partial(train, settings=settings), arguments, f"stawm train {what}")
+
+
+def _named(arguments: Sequence[str]) -> str | None:
+    """The first argument that is neither a flag nor the value of one."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        alone = not before.startswith("-") or "=" in before or before in SWITCHES
+        if alone and not argument.startswith("-"):
+            return argument
+    return None
+
+
+def _base(what: str, arguments: Sequence[str]) -> "Experiment":
+    """The experiment whose settings are changed: a recipe fitted to its pictures, or that of the run to go on with.
+
+    A run's own experiment is taken so that nothing it was begun with must be said again; what is said must agree.
+    """
+    from stawm.cli.overrides import values_of
+    from stawm.data.data_set import find_data
+    from stawm.experiments import own
     from stawm.store.checkpoint import experiment_of
 
-    stored = experiment_of(folder)
-    if stored.name != name:
-        raise CheckpointError(
-            f"the run in {folder} is one of {stored.name}, not of {name}; name that, or another folder"
-        )
-    return override(stored, fields)
+    def last(*flags: str) -> str | None:
+        return next((values[-1] for flag in flags if (values := values_of(arguments, flag))), None)
+
+    recipe = _recipe(what)
+    if "--resume" in arguments:
+        folder = _folder(what, last("--seed") or recipe.seed, last("--run", "--run-dir"))
+        stored = experiment_of(folder)
+        if stored.name != recipe.name:
+            raise CheckpointError(
+                f"the run in {folder} is one of {stored.name}, not of {recipe.name}; name that, or another folder"
+            )
+        return stored
+    name = last("--data.name") or (what if what.startswith(own.FOLDER) else recipe.data.name)
+    if name == recipe.data.name:
+        return recipe
+    place = last("--data-dir")
+    facts = find_data(name).facts(Path(place) if place else None)
+    return own.own_pictures(name, facts) if what.startswith(own.FOLDER) else own.fitted_to(recipe, facts)
+
+
+def _recipe(what: str) -> "Experiment":
+    """The preset of that name, or the recipe for folders of pictures."""
+    from stawm.experiments.own import FOLDER, OWN_PICTURES
+    from stawm.experiments.presets import preset
+
+    return OWN_PICTURES if what.startswith(FOLDER) else preset(what)
+
+
+def _folder(what: str, seed: int | str, run: Path | str | None) -> Path:
+    """The run folder: the one given, or runs/PRESET-seedN; for folder:PICTURES it has the name of that folder."""
+    from stawm.experiments.own import FOLDER
+
+    name = Path(what.removeprefix(FOLDER)).expanduser().resolve().name if what.startswith(FOLDER) else what
+    return Path(run) if run else Path("runs") / f"{name}-seed{seed}"

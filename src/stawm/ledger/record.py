@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from stawm.data import load_data
 from stawm.data.image_set import ImageSet, Splits
 from stawm.errors import CheckpointError, UsageError
@@ -181,8 +179,3 @@ def _ran(run: Path, told: Told) -> tuple[tuple[str, ...], Machine]:
 
 def _seconds(timing: dict[str, float]) -> float:
     return timing["seconds"] + timing.get("evaluation_seconds", 0.0)
-
-
-def usable(device: str) -> str:
-    """The device that `auto` stands for."""
-    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

@@ -2,19 +2,15 @@
 
 from pathlib import Path
 
-import torch
-
 from stawm.data import ImageSet, load_data
+from stawm.store.device import usable
 from stawm.store.weights import Trained, load_trained
 
 
 def open_trained(model: str, data: str | None, data_dir: Path | None, device: str = "auto") -> tuple[Trained, ImageSet]:
     """The model of a run or weights folder, on its device, and the test pictures of `data` (else its own set)."""
     trained = load_trained(model)
-    image = trained.experiment.model.image
     name = data or trained.experiment.data.name
-    splits = load_data(name, data_dir=data_dir, image=(image.channels, image.height, image.width))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    trained.model.to(device)
+    splits = load_data(name, data_dir=data_dir, image=trained.experiment.model.image.shape)
+    trained.model.to(usable(device))
     return trained, splits.test

@@ -1,0 +1,65 @@
+"""Options that several verbs take, each said once, and how a verb's function is called from a command line."""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Annotated, Literal
+
+from tyro.conf import FlagCreatePairsOff, Positional, arg
+
+from stawm.cli import first_process
+
+DataDir = Annotated[
+    Path | None,
+    arg(
+        metavar="DIR",
+        help="where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)",
+        help_behavior_hint="",
+    ),
+]
+Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
+Json = Annotated[bool, arg(help="print JSON for scripts, and nothing else", help_behavior_hint="")]
+Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]
+Model = Annotated[str, Positional, arg(metavar="RUN_OR_WEIGHTS", help="a run folder, a folder of weights, or a name")]
+Images = Annotated[
+    tuple[Path, ...], Positional, arg(metavar="IMAGES", help="pictures, or folders of them", help_behavior_hint="")
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of an experiment; none, and so no flags, until one is named."""
+
+
+NO_SETTINGS = Settings()
+
+
+def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -> int:
+    """What `verb` returns when it is called as `arguments` say; tyro tells what is wrong with them, and leaves.
+
+    The help opens with the first line of the verb's docstring and ends with that of its module (or its `more()`).
+    """
+    import tyro
+
+    function = getattr(verb, "func", verb)
+    about = (inspect.getdoc(function) or "").partition("\n\n")[0]
+    options = {"description": about, "config": (FlagCreatePairsOff,), "console_outputs": first_process()}
+    try:
+        return tyro.cli(verb, args=list(arguments), prog=prog, **options) or 0
+    except SystemExit as left:
+        if not left.code and first_process():
+            module = sys.modules[function.__module__]
+            more = module.more() if hasattr(module, "more") else inspect.getdoc(module) or ""
+            print(wrapped(more.partition("\n\n")[2].rstrip()))
+        raise
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs filled to the width of the terminal; those with indented lines stay as they are."""
+    width = min(get_terminal_size().columns, 100)
+    parts = [part if "\n  " in part else fill(" ".join(part.split()), width) for part in text.split("\n\n")]
+    return "\n\n".join(parts)
