@@ -71,7 +71,8 @@ def test_a_script_trains_evaluates_draws_and_looks_with_its_own_parts(outside: P
         assert (outside / name).is_file()
     kept = json.loads((outside / "runs/flags/weights/config.json").read_text(encoding="utf-8"))["experiment"]["model"]
     assert kept["memory"] == {"rule": "mean", "size": 12}
-    assert list(kept["heads"]) == ["classify", "brightness"]
+    assert set(kept["heads"]) == {"classify", "brightness"}
+    assert kept["heads"]["brightness"] == {"weight": 0.5}
 
 
 def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_line_elsewhere(outside: Path):
@@ -82,5 +83,5 @@ def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_lin
     elsewhere.write_text('import sys; from stawm.cli import main; sys.exit(main(["evaluate", "runs/squares"]))')
     refused = run(elsewhere, outside)
     assert refused.returncode in (2, 4)
-    assert "mean" in refused.stderr
+    assert "brightness" in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
