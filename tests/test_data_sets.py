@@ -11,11 +11,10 @@ import pytest
 import torch
 
 from stawm.data import batch_of, get_data, list_data, load_data
-from stawm.data.idx import parse_idx
 from stawm.data.image_set import image_set
-from stawm.data.places import cache_folder
+from stawm.data.published import cache_folder
 from stawm.data.sets.cifar10 import parse_cifar
-from stawm.data.sets.mnist_5k import FILE
+from stawm.data.sets.mnist import FILE, parse_idx
 from stawm.errors import DataError, UsageError
 from tiny_sets import Tiny, packed, tarball, tiny_cifar, tiny_fashion, tiny_mnist
 
@@ -146,7 +145,7 @@ def test_tampered_file_of_the_user_is_named_and_left_alone(tmp_path: Path) -> No
     files = dict(tiny_mnist().files)
     files["t10k-images-idx3-ubyte"] = files["t10k-images-idx3-ubyte"][:-1] + b"!"
     put(tmp_path / "mine", files)
-    wanted = tiny_mnist().published.files["t10k-images-idx3-ubyte"]
+    wanted = tiny_mnist().record.files["t10k-images-idx3-ubyte"]
     with pytest.raises(DataError, match=rf"mine/t10k-images-idx3-ubyte has md5 \w{{32}}, .* {wanted} .*tampered"):
         load_data("mnist", data_dir=tmp_path / "mine")
     assert (tmp_path / "mine" / "t10k-images-idx3-ubyte").exists()

@@ -50,6 +50,8 @@ class DataSet:
     """Where it would come from."""
     place: Path | None = None
     """The file or folder that holds it, if there is one that is always here."""
+    files: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The md5 of each of its files, where these are known."""
     frame: Frame = field(default=whole, compare=False)
     """The part of a user's picture that a model which learnt from this set is shown."""
     preparer: Preparer = field(default=in_frame, compare=False)
@@ -58,11 +60,6 @@ class DataSet:
     """Whose the pictures are, and what may be done with them."""
     research_only: bool = False
     """Whether the terms are narrower than the licence of stawm, and hold for what was learnt from the set too."""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The md5 of each of its files, where these are known."""
-        return {}
 
     def of(self, argument: str) -> "DataSet":
         """The record of NAME:ARGUMENT."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from stawm.data.prepare.placed import Placed
+from stawm.data.prepare.prepared import Placed
 from stawm.look.memory_view import MemoryView
 from stawm.look.outlines import Corners
 from stawm.look.picture import Picture

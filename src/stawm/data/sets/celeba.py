@@ -9,7 +9,7 @@ from stawm.data.data_set import DATA_SETS, DataSet
 from stawm.data.folder import drawn, picture_at, visible
 from stawm.data.image_set import Splits, image_set
 from stawm.data.pictures import Box, Picture, Shape, whole
-from stawm.data.places import cache_folder, given_folders
+from stawm.data.published import cache_folder, given_folders
 from stawm.data.store import stored
 from stawm.errors import DataError
 
