@@ -8,9 +8,9 @@ import torch
 from PIL import Image, ImageFile
 
 from stawm.data import Facts, find_data, get_data, pictures
-from stawm.data.folder import split_folder
 from stawm.data.sets import folder
 from stawm.data.sets.celeba import face
+from stawm.data.sets.folder import split_folder
 from stawm.data.store import key_of
 from stawm.errors import DataError, StorageError
 from tiny_folders import classes, grey, load

@@ -68,10 +68,8 @@ def image_set(
     pixels: str | None = None,
 ) -> ImageSet:
     """An image set with its checksum: the sha256 of shape, digest of the pixels (`pixels`, if known) and labels."""
-    known = pixels or pixel_digest(images)
-    written = None if labels is None else labels.tolist()
-    checksum = hashlib.sha256(repr((tuple(images.shape), known, written)).encode()).hexdigest()
-    return ImageSet(name, images, labels, classes, checksum)
+    facts = (tuple(images.shape), pixels or pixel_digest(images), None if labels is None else labels.tolist())
+    return ImageSet(name, images, labels, classes, hashlib.sha256(repr(facts).encode()).hexdigest())
 
 
 def part_of(pictures: ImageSet, part: slice) -> ImageSet:
