@@ -41,6 +41,7 @@ REFUSED = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": about} for status, about in REFUSED.items()
 }
+PAGES = {"/": "index.html", "/api/docs": "docs.html"}
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,7 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
         responses={400: PROBLEMS[400]},
     )
     if settings.local:
-        hosts = [*LOCAL, settings.host]
-        allowed = [f"[{host}]" if ":" in host else host for host in hosts]
+        allowed = [f"[{host}]" if ":" in host else host for host in (*LOCAL, settings.host)]
         api.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)
     api.add_middleware(Guard, settings=settings, metrics=metrics)
     _add_looks(api, models, metrics)
@@ -133,19 +133,13 @@ def _add_facts(api: FastAPI, models: Models, metrics: Metrics) -> None:
 
 def _add_pages(api: FastAPI) -> None:
     files = StaticFiles(packages=[("stawm.page", "static")])
-    methods = ["GET", "HEAD"]
 
-    @api.api_route("/", methods=methods, include_in_schema=False)
-    async def index(request: Request) -> Response:
-        return await files.get_response("index.html", request.scope)
+    async def page(request: Request) -> Response:
+        path = request.scope["route"].path
+        return await files.get_response(PAGES.get(path) or request.path_params["name"], request.scope)
 
-    @api.api_route("/api/docs", methods=methods, include_in_schema=False)
-    async def docs(request: Request) -> Response:
-        return await files.get_response("docs.html", request.scope)
-
-    @api.api_route("/static/{name:path}", methods=methods, include_in_schema=False)
-    async def static(request: Request, name: str) -> Response:
-        return await files.get_response(name, request.scope)
+    for path in (*PAGES, "/static/{name:path}"):
+        api.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 def application() -> FastAPI:

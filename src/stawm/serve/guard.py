@@ -1,14 +1,16 @@
 """What stands before every handler: no pages of other origins, the headers of every answer, the log, the counts."""
 
+import json
 import logging
+import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stawm.serve.log import tell
 from stawm.serve.metrics import Metrics
 from stawm.serve.refusal import Refusal, told
 from stawm.serve.settings import Settings
@@ -17,6 +19,8 @@ FAILED = Refusal(500, "the server failed at this; its log says more")
 GONE = 499
 """Told in log and counts of a client that left before its answer."""
 OTHER = "other"
+MOST = 200
+"""Letters of a client's text in the log."""
 
 POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -52,7 +56,11 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _protect(MutableHeaders(scope=message))
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                # Only what has a tag may be kept, to be asked for again by it.
+                headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
             await send(message)
 
         try:
@@ -70,20 +78,25 @@ class Guard:
         finally:
             seconds = time.perf_counter() - started
             self._metrics.answered(getattr(scope.get("route"), "path", OTHER), status, seconds)
-            looked = {name: state[name] for name in ("pictures", "batch") if name in state}
-            line = {"method": scope["method"], "path": scope["path"], "status": status, "ms": 1000 * seconds}
-            tell(self._settings.log, **line, **looked)
+            if self._settings.log != "none":
+                line = {"method": scope["method"][:MOST], "path": scope["path"][:MOST], "status": status}
+                looked = {name: state.get(name, 0) for name in ("pictures", "batch")}
+                sys.stderr.write(_line({**line, "ms": 1000 * seconds, **looked}, self._settings.log == "json") + "\n")
+                sys.stderr.flush()
 
 
-def _protect(headers: MutableHeaders) -> None:
-    """Add the headers that protect a browser; only what has a tag may be kept, to be asked for again by it."""
-    for name, value in HEADERS.items():
-        headers.setdefault(name, value)
-    headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
+def _line(told: dict[str, Any], for_machines: bool) -> str:
+    """One line about a request, which nothing that a client wrote can break: JSON escapes it."""
+    now = datetime.now(UTC)
+    if for_machines:
+        return json.dumps({"time": now.isoformat(timespec="milliseconds"), **told, "ms": round(told["ms"], 1)})
+    method, path, status, ms, pictures, batch = told.values()
+    more = f", {pictures} picture{'s' if pictures > 1 else ''} in a batch of {batch}" if batch else ""
+    clock = now.astimezone().strftime("%H:%M:%S")
+    return f"{clock} {json.dumps(method)[1:-1]} {json.dumps(path)[1:-1]} {status} {ms:.0f} ms{more}"
 
 
 def _check_origin(scope: Scope) -> None:
-    """Refuse what a page of another origin asks of us."""
     headers = Headers(scope=scope)
     own = f"http://{headers.get('host', '')}".lower()
     origins = headers.getlist("origin")
