@@ -64,10 +64,8 @@ def fetch(published: Published) -> Place:
         except Unreachable as reason:
             tried.append(f"{source} ({reason})")
             continue
-        faults = {
-            name: published.misfit(name, files[name]) if name in files else "is missing" for name in published.files
-        }
-        if harmed := next((f"{name} {fault}" for name, fault in faults.items() if fault), None):
+        faults = ((name, published.misfit(name, files.get(name))) for name in published.files)
+        if harmed := next((f"{name} {fault}" for name, fault in faults if fault), None):
             tried.append(f"{source} ({harmed}: not kept)")
             continue
         for name in published.files:

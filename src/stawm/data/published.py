@@ -119,8 +119,10 @@ class Published(DataSet):
                 raise DataError(f"{holder} {fault}: {_cure(holder, place)}")
         return whole
 
-    def misfit(self, name: str, content: bytes) -> str | None:
+    def misfit(self, name: str, content: bytes | None) -> str | None:
         """What is wrong with a file's content, or None if it is the published file."""
+        if content is None:
+            return "is missing"
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found == self.files[name]:
             return None
