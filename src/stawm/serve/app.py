@@ -20,12 +20,10 @@ from stawm import __version__
 from stawm.look.answer import to_json
 from stawm.look.examples import Example, example_digits
 from stawm.look.looker import Looker
-from stawm.serve.guard import Guard
-from stawm.serve.looking import DESCRIBED, Looks, answer
-from stawm.serve.metrics import Metrics
+from stawm.serve.guard import Guard, Metrics
+from stawm.serve.looking import DESCRIBED, Looks, answer, request_type
 from stawm.serve.models import Model, Models, open_lookers
 from stawm.serve.refusal import Problem, Refusal, told
-from stawm.serve.request import request_type
 from stawm.serve.settings import LOCAL, Settings
 
 ABOUT = "Pictures in; where a STAWM model looked, what it saw, drew and believed out."
@@ -76,7 +74,7 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
-        exception_handlers={HTTPException: _unrouted, Refusal: _refused},
+        exception_handlers={HTTPException: _unrouted},
         redirect_slashes=False,
         responses={400: PROBLEMS[400]},
     )
@@ -155,10 +153,6 @@ def settle(settings: Settings) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # Requests have lines of their own.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
-
-
-async def _refused(_: Request, refusal: Any) -> Response:
-    return refusal.response()
 
 
 async def _unrouted(request: Request, failure: Any) -> Response:
