@@ -67,6 +67,7 @@ class Published(DataSet):
     """From the contents of the files to the training and the test pictures."""
 
     def __post_init__(self) -> None:
+        # The source follows from the other fields, in the order in which it is tried.
         object.__setattr__(self, "source", ", then ".join((*self.sites, self.package.command)))
 
     @property
