@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from browser_fixture import Visit, serving, visiting
-from stawm.data.load import load_data
+from stawm.data import load_data
 from stawm.experiments.build import build
 from stawm.experiments.presets import preset
 from stawm.store.weights import export

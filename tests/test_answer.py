@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from stawm.data.prepare.placed import Placed
+from stawm.data.prepare.prepared import Placed
 from stawm.look.answer import Glimpse, Image, Look, rounded, to_json
 from stawm.look.memory_view import PALETTE, MemoryStep, MemoryView, StoredRecall
 from stawm.look.picture import Picture

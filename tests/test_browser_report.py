@@ -8,7 +8,7 @@ import pytest
 
 from browser_fixture import Visit, visiting
 from sample_looks import HOSTILE, look, picture
-from stawm.page.report import ReportWriter
+from stawm.page.report import open_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def report(browser: "Browser", tmp_path: Path) -> Iterator[Visit]:
     """A report of models of every kind, opened without a network."""
     path = tmp_path / "report.html"
-    with ReportWriter(path, title=HOSTILE, model="mnist-5k-sketchpad") as writer:
+    with open_report(path, title=HOSTILE, model="mnist-5k-sketchpad") as writer:
         writer.add(look("three.png", memory=True))
         writer.add(look(HOSTILE, prediction="7", draws=False))
         other = {"count": {"value": 3, "shares": [0.5, 0.25]}, "edges": {"map": picture(4, 4)}}

@@ -35,7 +35,7 @@ def faces(folder: Path, count: int = 40, size: tuple[int, int] = (178, 218)) -> 
 def test_the_usual_crop_in_any_size() -> None:
     assert face(178, 218) == (15, 35, 163, 183)
     assert face(89, 109) == (7.5, 17.5, 81.5, 91.5)
-    with pytest.raises(ValueError, match=r"is 64×64, not in the proportions 178:218"):
+    with pytest.raises(ValueError, match=r"64×64.*178:218"):
         face(64, 64)
 
 
@@ -83,7 +83,7 @@ def test_the_split_is_by_name_and_the_same_from_an_archive(tmp_path: Path) -> No
 
 
 def test_where_it_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"by hand .*img_align_celeba\.zip.*cache/celeba or in a folder given") as told:
+    with pytest.raises(DataError, match=r"img_align_celeba\.zip.*cache/celeba") as told:
         load_data("celeba")
     assert "\n" not in str(told.value)
     cached = faces(tmp_path / "cache" / "celeba", count=20)
@@ -93,20 +93,20 @@ def test_where_it_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert get_data("celeba") == chosen
     assert next(record.where for record in list_data() if record.name == "celeba") == str(chosen)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"empty has no aligned CelebA pictures: put img_align_celeba\.zip"):
+    with pytest.raises(DataError, match=r"empty .*img_align_celeba\.zip"):
         load_data("celeba", data_dir=tmp_path / "empty")
 
 
 def test_pictures_that_are_not_aligned_ones_are_named(tmp_path: Path) -> None:
     folder = faces(tmp_path / "mine", count=20)
     Image.new("RGB", (64, 64)).save(folder / "000003.png")
-    with pytest.raises(DataError, match=r"000003\.png \(is 64×64, not in the proportions 178:218"):
+    with pytest.raises(DataError, match=r"000003\.png .*64×64.*178:218"):
         load_data("celeba", data_dir=folder)
 
 
 def test_too_few_faces_and_a_truncated_archive(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"has 3 pictures, too few to hold 5% out"):
+    with pytest.raises(DataError, match=r"3 pictures.* 5%"):
         load_data("celeba", data_dir=faces(tmp_path / "mine", count=3))
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(DataError, match=r"cut\.zip is truncated or not a zip archive"):
+    with pytest.raises(DataError, match=r"cut\.zip is truncated"):
         load_data("celeba", data_dir=tmp_path / "cut.zip")

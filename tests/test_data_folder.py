@@ -8,9 +8,9 @@ import torch
 from PIL import Image, ImageFile
 
 from stawm.data import Facts, find_data, get_data, pictures
-from stawm.data.folder import split_folder
 from stawm.data.sets import folder
 from stawm.data.sets.celeba import face
+from stawm.data.sets.folder import split_folder
 from stawm.data.store import key_of
 from stawm.errors import DataError, StorageError
 from tiny_folders import classes, grey, load
@@ -74,14 +74,14 @@ def test_train_beside_other_classes_is_a_class(root: Path) -> None:
 def test_held_out_classes_must_be_known(root: Path) -> None:
     classes(root, {"cat": 2}, under="train")
     classes(root, {"cat": 2, "yak": 2}, under="test")
-    with pytest.raises(DataError, match=r"mine/test has classes that .*mine/train lacks \(yak\)"):
+    with pytest.raises(DataError, match=r"mine/test .*mine/train.*yak"):
         load(root)
 
 
 def test_held_out_part_must_be_labelled_like_the_other(root: Path) -> None:
     classes(root, {"cat": 2}, under="train")
     grey(root / "test" / "1.png", 5)
-    with pytest.raises(DataError, match=r"mine/test has no class sub-folders"):
+    with pytest.raises(DataError, match=r"mine/test .*sub-folders"):
         load(root)
 
 
@@ -123,13 +123,13 @@ def test_pictures_deeper_in_a_class_belong_to_it(root: Path) -> None:
 @pytest.mark.parametrize("layout", ["nothing", "empty", "an empty class", "a file", "loose", "loose parts", "one"])
 def test_folders_that_cannot_be_used_say_why(root: Path, layout: str) -> None:
     said = {
-        "nothing": "mine is not a folder",
-        "empty": "mine is empty: put pictures in it",
-        "an empty class": "mine/dog is empty: put pictures of class dog in it",
-        "a file": "mine is not a folder",
-        "loose": r"mine has files beside its sub-folders: a\.png, b\.png, c\.png and 1 more",
-        "loose parts": r"mine has files beside its sub-folders: labels\.csv; move",
-        "one": "mine has too few pictures to hold any out",
+        "nothing": "mine is not",
+        "empty": "mine is empty",
+        "an empty class": "mine/dog is empty",
+        "a file": "mine is not",
+        "loose": r"mine .*a\.png, b\.png, c\.png and 1 more",
+        "loose parts": r"mine .*labels\.csv",
+        "one": "mine has too few",
     }[layout]
     if layout not in ("nothing", "a file"):
         root.mkdir()

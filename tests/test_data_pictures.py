@@ -101,7 +101,7 @@ def test_broken_and_foreign_files_are_named_together(root: Path) -> None:
         load(root)
     message = str(told.value)
     assert "cat/a-half.png (" in message and "cat/notes.txt (not a picture)" in message and "more" not in message
-    assert "\n" not in message and "remove or replace them" in message
+    assert "\n" not in message and "remove or replace" in message
     assert not list((root.parent / "cache").rglob("*.npy*")), "nothing half-made is kept"
     with pytest.raises(DataError, match=r"cat/a-half\.png .*cat/notes\.txt"):
         get_data(f"folder:{root}")
@@ -141,5 +141,5 @@ def test_damage_anywhere_in_a_file_never_escapes_as_a_traceback(root: Path) -> N
     root.mkdir()
     for cut in range(0, len(content), 40):
         (root / f"{cut:04}.png").write_bytes(content[:cut] + zlib.compress(bytes([cut % 256])) + content[cut + 9 :])
-    with pytest.raises(DataError, match=r"files that cannot be used: .* more; remove"):
+    with pytest.raises(DataError, match=r" more; remove"):
         load(root, (3, 16, 16))

@@ -11,11 +11,10 @@ import pytest
 import torch
 
 from stawm.data import batch_of, get_data, list_data, load_data
-from stawm.data.idx import parse_idx
 from stawm.data.image_set import image_set
-from stawm.data.places import cache_folder
+from stawm.data.published import cache_folder
 from stawm.data.sets.cifar10 import parse_cifar
-from stawm.data.sets.mnist_5k import FILE
+from stawm.data.sets.mnist import FILE, parse_idx
 from stawm.errors import DataError, UsageError
 from tiny_sets import Tiny, packed, tarball, tiny_cifar, tiny_fashion, tiny_mnist
 
@@ -137,7 +136,7 @@ def test_data_dir_wins_over_the_environment_and_that_over_the_cache(
 def test_data_dir_without_the_files_says_which(tmp_path: Path) -> None:
     put(tmp_path / "cache" / "mnist", tiny_mnist().files)
     put(tmp_path / "mine", {"train-images-idx3-ubyte": b""})
-    with pytest.raises(DataError, match=r"mine does not have the files of mnist: put .*t10k-labels-idx1-ubyte") as told:
+    with pytest.raises(DataError, match=r"mine .*mnist.*t10k-labels-idx1-ubyte") as told:
         load_data("mnist", data_dir=tmp_path / "mine")
     assert "\n" not in str(told.value)
 
@@ -146,7 +145,7 @@ def test_tampered_file_of_the_user_is_named_and_left_alone(tmp_path: Path) -> No
     files = dict(tiny_mnist().files)
     files["t10k-images-idx3-ubyte"] = files["t10k-images-idx3-ubyte"][:-1] + b"!"
     put(tmp_path / "mine", files)
-    wanted = tiny_mnist().published.files["t10k-images-idx3-ubyte"]
+    wanted = tiny_mnist().record.files["t10k-images-idx3-ubyte"]
     with pytest.raises(DataError, match=rf"mine/t10k-images-idx3-ubyte has md5 \w{{32}}, .* {wanted} .*tampered"):
         load_data("mnist", data_dir=tmp_path / "mine")
     assert (tmp_path / "mine" / "t10k-images-idx3-ubyte").exists()
@@ -164,17 +163,17 @@ def test_truncated_file_in_the_cache_is_named_and_removed(tmp_path: Path) -> Non
 
 def test_files_of_another_set_are_recognised(tmp_path: Path) -> None:
     put(tmp_path / "mine", tiny_fashion().files)
-    with pytest.raises(DataError, match=r"is the file of fashion-mnist, not of mnist"):
+    with pytest.raises(DataError, match=r"file of fashion-mnist"):
         load_data("mnist", data_dir=tmp_path / "mine")
 
 
 @pytest.mark.parametrize("cut", [10, -40])
 def test_truncated_gzip_and_archive_are_named(tmp_path: Path, cut: int) -> None:
     put(tmp_path / "gz", {name: content[:cut] for name, content in gzipped(tiny_mnist()).items()})
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz is truncated or cannot be read"):
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz is truncated"):
         load_data("mnist", data_dir=tmp_path / "gz")
     put(tmp_path / "tar", {"cifar-10-binary.tar.gz": tarball(tiny_cifar().files, "x")[:cut]})
-    with pytest.raises(DataError, match=r"cifar-10-binary\.tar\.gz is truncated or cannot be read"):
+    with pytest.raises(DataError, match=r"cifar-10-binary\.tar\.gz is truncated"):
         load_data("cifar10", data_dir=tmp_path / "tar")
 
 
@@ -188,18 +187,18 @@ def test_archive_without_a_batch_is_refused(tmp_path: Path) -> None:
 def test_shape_that_does_not_fit_is_refused_before_anything_is_fetched() -> None:
     with pytest.raises(DataError, match="cifar10 has pictures of 3×32×32, but 1×28×28 was asked for"):
         load_data("cifar10", image=(1, 28, 28))
-    with pytest.raises(DataError, match="mnist-5k has pictures of 1×28×28, but 1×32×32"):
+    with pytest.raises(DataError, match=r"mnist-5k .*1×28×28.*1×32×32"):
         load_data("mnist-5k", image=(1, 32, 32))
-    with pytest.raises(DataError, match="2×28×28 were asked for, but they have 1 channel"):
+    with pytest.raises(DataError, match=r"2×28×28.* 1 channel"):
         load_data("mnist", image=(2, 28, 28))
 
 
 def test_unknown_name_offers_the_closest() -> None:
-    with pytest.raises(UsageError, match="no data set 'minst'; did you mean mnist"):
+    with pytest.raises(UsageError, match=r"minst.*mean mnist"):
         load_data("minst")
-    with pytest.raises(UsageError, match=r"no data set 'qqqq'.*folder"):
+    with pytest.raises(UsageError, match=r"qqqq.*folder"):
         get_data("qqqq")
-    with pytest.raises(UsageError, match="folder: has no path"):
+    with pytest.raises(UsageError, match=r"folder: .*path"):
         load_data("folder:")
     with pytest.raises(UsageError, match="folder:PATH"):
         load_data("folder")
@@ -209,11 +208,11 @@ def test_unknown_name_offers_the_closest() -> None:
 
 def test_idx_and_cifar_refuse_what_is_not_whole() -> None:
     for content in (b"", b"\0\0\x09\x01\0\0\0\x01x", b"\0\0\x08\x01\0\0", b"\0\0\x08\x01\0\0\0\x03xy"):
-        with pytest.raises(DataError, match=r"some\.idx is not a whole idx file"):
+        with pytest.raises(DataError, match=r"some\.idx .*idx"):
             parse_idx(content, "some.idx")
     assert parse_idx(b"\0\0\x08\x02\0\0\0\x01\0\0\0\x03xyz", "fine").tolist() == [[120, 121, 122]]
     for content in (b"", b"x" * 3072):
-        with pytest.raises(DataError, match=r"some\.bin is not a whole CIFAR-10 binary batch"):
+        with pytest.raises(DataError, match=r"some\.bin .*CIFAR-10"):
             parse_cifar(content, "some.bin")
 
 

@@ -28,6 +28,10 @@ def seven(
     return sheet
 
 
+def pixels_of(picture: Image.Image) -> np.ndarray:
+    return as_digit(picture).pixels[0].numpy()
+
+
 def centre(pixels: np.ndarray) -> tuple[float, float]:
     rows, columns = np.mgrid[:SIDE, :SIDE]
     return float((pixels * rows).sum() / pixels.sum()), float((pixels * columns).sum() / pixels.sum())
@@ -48,19 +52,19 @@ def test_digits_of_mnist_come_back_untouched():
     digits = load_data("mnist-5k").test.images[:, 0].numpy()
     for pixels in digits:
         light = as_digit(Image.fromarray(pixels))
-        assert (light.pixels == pixels).all()
+        assert (light.pixels[0].numpy() == pixels).all()
         assert (light.inverted, light.notes) == (False, ())
     for pixels in digits[::10]:
         dark = as_digit(Image.fromarray(255 - pixels))
-        assert (dark.pixels == pixels).all()
+        assert (dark.pixels[0].numpy() == pixels).all()
         assert (dark.inverted, dark.notes) == (True, (INVERTED,))
 
 
 def test_a_digit_fills_twenty_pixels_with_its_mass_in_the_middle():
     digit = as_digit(seven())
-    assert max(edges(digit.pixels)) in (BOX, BOX - 1)
-    assert max(abs(place - 14) for place in centre(digit.pixels)) <= 0.51
-    assert digit.pixels.max() == 255
+    assert max(edges(digit.pixels[0].numpy())) in (BOX, BOX - 1)
+    assert max(abs(place - 14) for place in centre(digit.pixels[0].numpy())) <= 0.51
+    assert digit.pixels[0].max() == 255
     assert digit.notes == (INVERTED, "cropped, scaled and centred")
 
 
@@ -69,7 +73,7 @@ def test_proportions_are_kept(shape: tuple[int, int]):
     width, height = shape
     sheet = Image.new("L", (300, 300), 0)
     ImageDraw.Draw(sheet).ellipse((40, 40, 40 + width, 40 + height), outline=255, width=24)
-    down, across = edges(as_digit(sheet).pixels, above=60)
+    down, across = edges(pixels_of(sheet), above=60)
     assert abs(down - BOX * height / max(shape)) <= 1
     assert abs(across - BOX * width / max(shape)) <= 1
 
@@ -89,7 +93,7 @@ def test_proportions_are_kept(shape: tuple[int, int]):
 )
 def test_place_size_and_contrast_change_next_to_nothing(other: Image.Image):
     usual, seen = as_digit(seven()), as_digit(other)
-    assert apart(usual.pixels, seen.pixels) < 4
+    assert apart(usual.pixels[0].numpy(), seen.pixels[0].numpy()) < 4
 
 
 def test_which_way_round_is_told():
@@ -102,9 +106,9 @@ def test_which_way_round_is_told():
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_thin_strokes_do_not_vanish(width: int):
     digit = as_digit(seven(size=400, width=width, edge=360, at=(30, 20)))
-    assert digit.pixels.max() == 255
+    assert digit.pixels[0].max() == 255
     # Of a box of 20: MNIST's strokes, not a trace of grey.
-    assert stroke_width(digit.pixels[4:24, 4:24] / np.float32(255)) > 0.75 * THIN
+    assert stroke_width(digit.pixels[0].numpy()[4:24, 4:24] / np.float32(255)) > 0.75 * THIN
     assert "thin strokes: thickened" in digit.notes
 
 
@@ -114,13 +118,13 @@ def test_thick_strokes_are_thinned():
     assert "thick strokes: thinned" in digit.notes
     before = stroke_width(ink_of(thick, 0.2).shares)
     assert before > THICK + 0.5
-    assert stroke_width(digit.pixels[4:24, 4:24] / np.float32(255)) < before - 0.5
+    assert stroke_width(digit.pixels[0].numpy()[4:24, 4:24] / np.float32(255)) < before - 0.5
 
 
 @pytest.mark.parametrize("ground", [0, 128, 255])
 def test_a_blank_sheet_is_black_and_said_to_be_blank(ground: int):
     digit = as_digit(Image.new("L", (50, 40), ground))
-    assert not digit.pixels.any()
+    assert not digit.pixels[0].any()
     assert digit.notes[-1] == "nothing drawn"
     assert digit.inverted == (ground > 127)
 
@@ -141,7 +145,7 @@ def test_uneven_light_is_evened_out(turn: int):
     photograph = (paper * (0.3 + 0.7 * strokes) + noise).clip(0, 255).astype(np.uint8)
     digit, usual = as_digit(Image.fromarray(photograph)), as_digit(seven(width=24))
     assert digit.notes[:2] == (INVERTED, "uneven light: evened out")
-    assert apart(digit.pixels, usual.pixels) < 6
+    assert apart(digit.pixels[0].numpy(), usual.pixels[0].numpy()) < 6
 
 
 def test_specks_do_not_move_a_digit():
@@ -149,7 +153,7 @@ def test_specks_do_not_move_a_digit():
     ImageDraw.Draw(sheet).rectangle((4, 260, 8, 264), fill=0)
     ImageDraw.Draw(sheet).rectangle((270, 9, 273, 13), fill=0)
     digit = as_digit(sheet)
-    assert (digit.pixels == as_digit(seven()).pixels).all()
+    assert (digit.pixels[0].numpy() == pixels_of(seven())).all()
     assert "specks: left out" in digit.notes
 
 
@@ -186,8 +190,8 @@ def test_any_picture_gives_a_digit(width: int, height: int, seed: int, spread: i
     levels = chance.integers(0, spread + 1, (height, width), dtype=np.uint8)
     levels[chance.random(levels.shape) < chance.random()] = 0
     digit = as_digit(Image.fromarray(levels))
-    assert digit.pixels.shape == (SIDE, SIDE)
-    assert digit.pixels.any() or digit.notes[-1] == "nothing drawn"
+    assert digit.pixels[0].shape == (SIDE, SIDE)
+    assert digit.pixels[0].any() or digit.notes[-1] == "nothing drawn"
 
 
 def test_ink_may_cover_most_of_the_sheet():
@@ -196,5 +200,5 @@ def test_ink_may_cover_most_of_the_sheet():
     assert np.asarray(sheet).mean() < 100
     digit = as_digit(sheet)
     assert digit.inverted
-    assert digit.pixels[14, 14] < 60, "the hole"
-    assert digit.pixels[14, 6:9].max() > 240
+    assert digit.pixels[0][14, 14] < 60, "the hole"
+    assert digit.pixels[0][14, 6:9].max() > 240

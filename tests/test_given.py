@@ -90,7 +90,8 @@ def refused(content: Path | bytes, name: str = "x.png") -> str:
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF", "PPM", "ICO", "TGA"])
 def test_other_formats_are_refused(kind: str):
-    assert refused(file_of(ramp(), kind)) == "x.png is not a picture that can be read; give a PNG, JPEG, WebP or BMP"
+    told = refused(file_of(ramp(), kind))
+    assert told.startswith("x.png ") and "PNG, JPEG, WebP or BMP" in told
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n", b"<svg/>", b"BM" + bytes(50)])
@@ -106,7 +107,7 @@ def test_half_a_picture_is_refused(kind: str):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    assert refused(tmp_path / "no.png", "no.png") == "there is no picture no.png; give the path of one"
+    assert "no picture no.png" in refused(tmp_path / "no.png", "no.png")
     assert "cannot be read" in refused(tmp_path, "folder")
 
 

@@ -9,7 +9,7 @@ from stawm.data.pictures import framed, whole
 from stawm.data.prepare.digit import BOX, SIDE, as_digit
 from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.ink import box_of
-from stawm.data.prepare.placed import Placed, placed_by
+from stawm.data.prepare.prepared import Placed, placed_by
 from stawm.data.sets.celeba import face_or_whole
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.looker import Looker
@@ -55,7 +55,7 @@ def found(picture: Image.Image) -> tuple[Box, Placed, tuple[str, ...]]:
     digit = as_digit(picture)
     assert digit.placed is not None
     assert (digit.placed.width, digit.placed.height) == picture.size
-    return mapped(digit.placed, inked(digit.pixels)), digit.placed, digit.notes
+    return mapped(digit.placed, inked(digit.pixels[0].numpy())), digit.placed, digit.notes
 
 
 def test_a_digit_that_is_left_alone_lies_where_it_was():
@@ -76,7 +76,7 @@ def test_a_digit_lies_where_it_was_drawn(box: tuple[int, int, int, int]):
 def test_a_bar_lies_exactly_where_it_was_drawn():
     digit = as_digit(bar((40, 60, 60, 160)))
     assert digit.placed is not None
-    assert mapped(digit.placed, inked(digit.pixels)) == pytest.approx((40, 60, 60, 160))
+    assert mapped(digit.placed, inked(digit.pixels[0].numpy())) == pytest.approx((40, 60, 60, 160))
     assert digit.placed.scale == pytest.approx(5)
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 from stawm.data import learnt_from
 from stawm.data.pictures import framed
 from stawm.data.prepare.given import Given
-from stawm.data.prepare.placed import Placed
+from stawm.data.prepare.prepared import Placed
 
 DIGIT = (1, 28, 28)
 

@@ -10,7 +10,7 @@ import pytest
 
 from sample_looks import HOSTILE, look
 from stawm.errors import StorageError
-from stawm.page.report import ReportWriter
+from stawm.page.report import open_report
 
 
 class Tags(HTMLParser):
@@ -49,7 +49,7 @@ class Tags(HTMLParser):
 
 
 def written(path: Path, *looks: dict, title: str = "Two pictures", model: str = "mnist-5k-sketchpad") -> str:
-    with ReportWriter(path, title=title, model=model) as report:
+    with open_report(path, title=title, model=model) as report:
         for one in looks:
             report.add(one)
     return path.read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_a_report_names_no_other_place(tmp_path: Path) -> None:
 def test_a_report_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     before = written(path, look())
-    with pytest.raises(RuntimeError, match="stopped"), ReportWriter(path, title="new", model="m") as report:
+    with pytest.raises(RuntimeError, match="stopped"), open_report(path, title="new", model="m") as report:
         report.add(look())
         raise RuntimeError("stopped")
     assert path.read_text(encoding="utf-8") == before
@@ -117,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StorageError, match="could not write"),
-        ReportWriter(tmp_path / "file" / "report.html", title="t", model="m"),
+        open_report(tmp_path / "file" / "report.html", title="t", model="m"),
     ):
         pass
 
@@ -126,7 +126,7 @@ def test_looks_go_to_disk_as_they_come(tmp_path: Path) -> None:
     one = look(memory=True)
     size = len(json.dumps(one))
     tracemalloc.start()
-    with ReportWriter(tmp_path / "report.html", title="t", model="m") as report:
+    with open_report(tmp_path / "report.html", title="t", model="m") as report:
         for _ in range(400):
             report.add(one)
         _, most = tracemalloc.get_traced_memory()
@@ -134,8 +134,3 @@ def test_looks_go_to_disk_as_they_come(tmp_path: Path) -> None:
     assert report.count == 400
     assert (tmp_path / "report.html").stat().st_size > 350 * size
     assert most < 40 * size + 500_000
-
-
-def test_looks_are_added_only_while_it_is_open(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="not open"):
-        ReportWriter(tmp_path / "report.html", title="t", model="m").add(look())

@@ -30,10 +30,10 @@ WRONG: list[tuple[Any, int, str]] = [
     ({"images": [1]}, 422, "“images.0”"),
     ({"images": []}, 422, "at least 1"),
     ({"images": [""]}, 422, "“picture 1” is empty"),
-    ({"images": ["/etc/passwd"]}, 422, "neither a data URI nor base64"),
-    ({"images": ["file:///etc/passwd"]}, 422, "neither a data URI nor base64"),
+    ({"images": ["/etc/passwd"]}, 422, "base64"),
+    ({"images": ["file:///etc/passwd"]}, 422, "base64"),
     ({"images": ["data:image/png,abc"]}, 422, "without base64"),
-    ({"images": ["äöü"]}, 422, "neither a data URI nor base64"),
+    ({"images": ["äöü"]}, 422, "base64"),
     ({"images": [url(b"hello")], "names": ["x.gif"]}, 422, "x.gif"),
     ({"images": [url(png())] * 17}, 413, "at most 16"),
     ({"images": [url(png())], "names": []}, 422, "1 images and 0 names"),
@@ -61,7 +61,7 @@ def test_a_wrong_request_is_told_why_in_a_sentence(client: Asker, body: Any, sta
 @pytest.mark.parametrize(
     ("headers", "status", "words"),
     [
-        ({}, 415, "there is no Content-Type"),
+        ({}, 415, "Content-Type"),
         ({"content-type": "text/html"}, 415, "not “text/html”"),
         (JSON | {"content-encoding": "gzip"}, 415, "compressed"),
         ({"content-type": "multipart/form-data; boundary=b"}, 415, "not “multipart/form-data”"),
@@ -78,7 +78,7 @@ def test_broken_pictures_are_named(client: Asker):
     whole = png(200, size=(64, 64))
     answer = client.look(look_body(png(), whole[: len(whole) // 2], names=["good.png", "half.png"]))
     assert answer.status == 422
-    assert "half.png cannot be read" in answer.detail
+    assert "half.png" in answer.detail
 
 
 def claiming(width: int, height: int) -> bytes:
@@ -158,7 +158,7 @@ def test_a_full_queue_answers_503_and_when_to_come_again(monkeypatch: pytest.Mon
         assert (first.status, waiting.status) == (200, 200)
         assert refused.status == 503
         assert refused.headers["retry-after"] == "1"
-        assert "too many pictures are waiting" in refused.detail
+        assert "too many pictures" in refused.detail
         # Eight requests may be worked on at once, and two were.
         assert [answer.status for answer in crowded].count(422) == 6
         assert "too many requests" in next(answer for answer in crowded if answer.status == 503).detail

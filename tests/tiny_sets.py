@@ -18,21 +18,16 @@ import pytest
 from PIL import Image
 
 from stawm.data.data_set import DATA_SETS
-from stawm.data.fetched import FetchedSet
-from stawm.data.published import Download, Published
+from stawm.data.fetch import FetchedSet
+from stawm.data.published import Download
 from stawm.data.sets.cifar10 import CIFAR10
-from stawm.data.sets.fashion_mnist import FASHION_MNIST
-from stawm.data.sets.mnist import MNIST
+from stawm.data.sets.mnist import FASHION_MNIST, MNIST
 
 
 @dataclass(frozen=True)
 class Tiny:
     record: FetchedSet
     files: Mapping[str, bytes]
-
-    @property
-    def published(self) -> Published:
-        return self.record.published
 
     def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take the place of the set of its name for as long as a test runs."""
@@ -42,8 +37,7 @@ class Tiny:
 
 def tiny(like: FetchedSet, files: Mapping[str, bytes], site: str, downloads: tuple[Download, ...]) -> Tiny:
     sums = {name: md5(content) for name, content in files.items()}
-    published = replace(like.published, files=sums, downloads=downloads, sites=(site,))
-    return Tiny(replace(like, published=published), files)
+    return Tiny(replace(like, files=sums, downloads=downloads, sites=(site,)), files)
 
 
 def md5(content: bytes) -> str:
@@ -76,10 +70,10 @@ def tiny_fashion(site: str = "http://127.0.0.1:9/") -> Tiny:
 def tiny_cifar(site: str = "http://127.0.0.1:9/") -> Tiny:
     draw = np.random.default_rng(3)
     files = {}
-    for name in CIFAR10.published.files:
+    for name in CIFAR10.files:
         labels = np.arange(4, dtype=np.uint8)[:, None]
         files[name] = np.concatenate([labels, draw.integers(0, 256, (4, 3072), np.uint8)], axis=1).tobytes()
-    return tiny(CIFAR10, files, site, CIFAR10.published.downloads)
+    return tiny(CIFAR10, files, site, CIFAR10.downloads)
 
 
 def packed(content: bytes) -> bytes:

@@ -92,7 +92,7 @@ def _look_at(
     """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
     from stawm.look.answer import to_json
     from stawm.look.stream import look_at
-    from stawm.page.report import ReportWriter
+    from stawm.page.report import open_report
 
     bar, broken, told = _bar(), _Broken(), _Told()
     with bar, ExitStack() as stack:
@@ -103,7 +103,7 @@ def _look_at(
             payload = None
             if shown.report is not None and told.count < shown.most:
                 payload = to_json(seen)
-                report = report or stack.enter_context(ReportWriter(shown.report, title=TITLE, model=looker.name))
+                report = report or stack.enter_context(open_report(shown.report, title=TITLE, model=looker.name))
                 report.add(payload)
             if shown.json:
                 print(dumps(payload or to_json(seen), allow_nan=False))

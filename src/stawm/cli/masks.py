@@ -136,7 +136,7 @@ def _masks(model: "Stawm") -> bool:
 
 def _paths(given: Sequence[Path], out: Path) -> list[Path]:
     """Every picture file that was given, on its own or in a folder, each once; not what was written there before."""
-    from stawm.data.folder import files_under
+    from stawm.data.sets.folder import files_under
 
     found: dict[Path, Path] = {}
     for path in given:

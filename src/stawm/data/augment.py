@@ -4,7 +4,8 @@ Every number is drawn here, from the generator that is passed in; kornia only ap
 """
 
 import math
-from typing import Literal, Protocol, runtime_checkable
+from importlib import import_module
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -14,53 +15,17 @@ from torch import Generator, Tensor
 from stawm.errors import UsageError
 
 Sampling = Literal["bilinear", "bicubic"]
-MISSING = "augmentation needs kornia: pip install 'stawm[train]'"
+Images = Float[Tensor, "batch channel height width"]
 TURN = 2 * math.pi
 SMOOTHNESS = 1 / 7
 """Of a warp: the width of its Gaussian as a share of the picture's shorter side (4 pixels of 28, as Simard et al.)."""
 
 
-@runtime_checkable
-class Variation(Protocol):
-    """How much pictures may vary; an experiment's `DataConfig` is one."""
-
-    @property
-    def rotate(self) -> float:
-        """Largest rotation, in degrees."""
-        ...
-
-    @property
-    def warp(self) -> float:
-        """Standard deviation of a pixel's elastic displacement, in pixels."""
-        ...
-
-    @property
-    def sampling(self) -> Sampling:
-        """How turned and warped pictures are interpolated: `bilinear` or `bicubic`."""
-        ...
-
-    @property
-    def shift(self) -> int:
-        """Largest shift, in pixels."""
-        ...
-
-    @property
-    def flip(self) -> bool:
-        """Whether pictures are mirrored at random."""
-        ...
-
-    @property
-    def jitter(self) -> float:
-        """Largest relative change of colour."""
-        ...
-
-
-def augment(
-    images: Float[Tensor, "batch channel height width"], variation: Variation, generator: Generator
-) -> Float[Tensor, "batch channel height width"]:
+def augment(images: Images, variation: Any, generator: Generator) -> Images:
     """The same pictures, each rotated, warped, shifted, mirrored and jittered by its own random amount.
 
-    With nothing asked for, the tensor that came in is returned and no number is drawn.
+    `variation` says how much, as an experiment's `DataConfig` does: it has the fields rotate, warp, sampling, shift,
+    flip and jitter. With nothing asked for, the tensor that came in is returned and no number is drawn.
     """
     if variation.warp:
         degrees = uniform(images, variation.rotate, generator)
@@ -78,50 +43,38 @@ def augment(
     return images
 
 
-def uniform(
-    images: Float[Tensor, "batch channel height width"], largest: float, generator: Generator
-) -> Float[Tensor, " batch"]:
+def uniform(images: Images, largest: float, generator: Generator) -> Float[Tensor, " batch"]:
     """One number for each picture, uniform between -largest and +largest."""
     drawn = torch.rand(len(images), generator=generator, device=generator.device)
     return (largest * (2 * drawn - 1)).to(images.device, images.dtype)
 
 
-def rotated(
-    images: Float[Tensor, "batch channel height width"],
-    degrees: Float[Tensor, " batch"],
-    sampling: Sampling = "bilinear",
-) -> Float[Tensor, "batch channel height width"]:
+def rotated(images: Images, degrees: Float[Tensor, " batch"], sampling: Sampling = "bilinear") -> Images:
     """Each picture turned anticlockwise about its centre, with zeros where nothing was."""
-    try:
-        from kornia.geometry.transform import rotate
-    except ImportError as failure:
-        raise UsageError(MISSING) from failure
+    rotate = _kornia("geometry.transform").rotate
     # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
     return rotate(images, degrees, mode=sampling, padding_mode="zeros", align_corners=True)
 
 
 def warped(
-    images: Float[Tensor, "batch channel height width"],
+    images: Images,
     degrees: Float[Tensor, " batch"],
     deviation: float,
     generator: Generator,
     sampling: Sampling = "bilinear",
-) -> Float[Tensor, "batch channel height width"]:
+) -> Images:
     """Each picture turned anticlockwise and pulled about smoothly (Simard et al., 2003), with zeros where nothing was.
 
     Away from the edges a pixel's displacement has the standard deviation `deviation` (in pixels) along each axis. Both
     in one interpolation: two would blur digits so much that batch norm no longer fits sharp ones.
     """
-    try:
-        from kornia.filters import gaussian_blur2d
-    except ImportError as failure:
-        raise UsageError(MISSING) from failure
+    blur = _kornia("filters").gaussian_blur2d
     height, width = images.shape[-2:]
     half = torch.tensor([(width - 1) / 2, (height - 1) / 2], device=images.device, dtype=images.dtype)
     sigma = SMOOTHNESS * min(height, width)
     kernel = 2 * math.ceil(3 * sigma) + 1
     noise = torch.randn(len(images), 2, height, width, generator=generator, device=generator.device)
-    smooth = gaussian_blur2d(noise.to(images.device, images.dtype), kernel, (sigma, sigma), border_type="constant")
+    smooth = blur(noise.to(images.device, images.dtype), kernel, (sigma, sigma), border_type="constant")
     # White noise deviates by 1 / (2 √π σ) after a Gaussian of this width. The grid counts in half sides.
     pulled = 2 * math.sqrt(math.pi) * sigma * deviation * smooth.movedim(1, -1) / half
     cosine, sine = torch.deg2rad(degrees).cos(), torch.deg2rad(degrees).sin()
@@ -131,9 +84,7 @@ def warped(
     return F.grid_sample(images, turned + pulled, mode=sampling, padding_mode="zeros", align_corners=True)
 
 
-def shifted(
-    images: Float[Tensor, "batch channel height width"], largest: int, generator: Generator
-) -> Float[Tensor, "batch channel height width"]:
+def shifted(images: Images, largest: int, generator: Generator) -> Images:
     """Each picture moved by up to `largest` whole pixels in both directions: a random crop after zero padding."""
     batch, _, height, width = images.shape
     corner = torch.randint(2 * largest + 1, (2, batch, 1), generator=generator, device=generator.device)
@@ -145,30 +96,30 @@ def shifted(
     return padded[picture, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2).contiguous()
 
 
-def mirrored(
-    images: Float[Tensor, "batch channel height width"], generator: Generator
-) -> Float[Tensor, "batch channel height width"]:
+def mirrored(images: Images, generator: Generator) -> Images:
     """Each picture mirrored left to right, or not, with equal chances."""
     turned = torch.rand(len(images), generator=generator, device=generator.device).to(images.device) < 0.5
     return torch.where(turned[:, None, None, None], images.flip(-1), images)
 
 
-def jittered(
-    images: Float[Tensor, "batch channel height width"], largest: float, generator: Generator
-) -> Float[Tensor, "batch channel height width"]:
+def jittered(images: Images, largest: float, generator: Generator) -> Images:
     """Each picture with brightness and contrast (in colour also saturation and hue) changed by up to ±`largest`.
 
     The first three are factors about 1; hue is a share of the colour circle, at most half of it.
     """
     if not 0 <= largest <= 1:
         raise UsageError(f"jitter is {largest:g}; give a number from 0 up to 1, since no factor may be negative")
-    try:
-        from kornia import enhance
-    except ImportError as failure:
-        raise UsageError(MISSING) from failure
+    enhance = _kornia("enhance")
     images = enhance.adjust_brightness_accumulative(images, 1 + uniform(images, largest, generator))
     images = enhance.adjust_contrast_with_mean_subtraction(images, 1 + uniform(images, largest, generator))
     if images.shape[1] == 3:
         images = enhance.adjust_saturation_with_gray_subtraction(images, 1 + uniform(images, largest, generator))
         images = enhance.adjust_hue(images, TURN * uniform(images, min(largest, 0.5), generator))
     return images
+
+
+def _kornia(part: str) -> Any:
+    try:
+        return import_module(f"kornia.{part}")
+    except ImportError as failure:
+        raise UsageError("augmentation needs kornia: pip install 'stawm[train]'") from failure

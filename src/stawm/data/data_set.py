@@ -1,14 +1,17 @@
 """A data set as one record, and all of them by name: those of this package, of other packages, of a user's script."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from stawm.data.image_set import Splits
 from stawm.data.pictures import Frame, Shape, whole
 from stawm.data.prepare.given import Given
 from stawm.data.prepare.prepared import Prepared, in_frame
-from stawm.errors import UsageError
+from stawm.errors import DataError, UsageError
 from stawm.registry import Registry
 
 Loader = Callable[[Path | None, Shape | None], Splits]
@@ -50,6 +53,8 @@ class DataSet:
     """Where it would come from."""
     place: Path | None = None
     """The file or folder that holds it, if there is one that is always here."""
+    files: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The md5 of each of its files, where these are known."""
     frame: Frame = field(default=whole, compare=False)
     """The part of a user's picture that a model which learnt from this set is shown."""
     preparer: Preparer = field(default=in_frame, compare=False)
@@ -58,11 +63,6 @@ class DataSet:
     """Whose the pictures are, and what may be done with them."""
     research_only: bool = False
     """Whether the terms are narrower than the licence of stawm, and hold for what was learnt from the set too."""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The md5 of each of its files, where these are known."""
-        return {}
 
     def of(self, argument: str) -> "DataSet":
         """The record of NAME:ARGUMENT."""
@@ -114,3 +114,71 @@ def learnt_from(name: str) -> DataSet:
         return find_data(name)
     except UsageError:
         return DATA_SETS["folder"]
+
+
+def load_data(name: str, *, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
+    """The training and held-out pictures of a data set, as uint8.
+
+    `data_dir` is a folder of the user's that wins over every other source. `image` is the (channels, height, width)
+    that the caller wants: a set that scales is brought to it, the others must have it.
+    """
+    record = find_data(name)
+    if image is not None and image[0] not in (1, 3):
+        raise DataError(f"pictures of {_times(image)} were asked for, but they have 1 channel (grey) or 3 (colour)")
+    if record.shape is not None and not record.scales:
+        _check_shape(name, record.shape, image)
+    splits = record.load(data_dir, image)
+    for part in (splits.train, splits.test):
+        if part.images.dtype != torch.uint8:
+            raise DataError(f"{name} has pictures of {part.images.dtype}; its loader must give uint8, from 0 to 255")
+        _check_shape(name, tuple(part.images.shape[1:]), image)
+    return splits
+
+
+def _check_shape(name: str, found: tuple[int, ...], wanted: Shape | None) -> None:
+    if wanted is not None and found != tuple(wanted):
+        raise DataError(f"{name} has pictures of {_times(found)}, but {_times(wanted)} was asked for: change one")
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def get_data(name: str, data_dir: Path | None = None) -> Path:
+    """Where a data set lies, after it was fetched (if it has to be) and all of it was read and checked."""
+    return find_data(name).get(data_dir)
+
+
+@dataclass(frozen=True)
+class DataRecord:
+    """A data set as it is listed; None where the answer depends on the user's own pictures."""
+
+    name: str
+    about: str
+    source: str
+    """Where it would come from."""
+    train: int | None = None
+    test: int | None = None
+    classes: int | None = None
+    shape: Shape | None = None
+    where: str | None = None
+    """Where it lies, if it is here."""
+    here: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """This record as plain JSON values."""
+        return asdict(self)
+
+
+def list_data(data_dir: Path | None = None) -> list[DataRecord]:
+    """A record for every data set that has a name, those first that are here; nothing is fetched or checked."""
+    records: list[DataRecord] = []
+    for known in DATA_SETS.values():
+        try:
+            where = known.find(data_dir)
+        except DataError:
+            where = None
+        sizes = (known.train, known.test, len(known.classes) or None, known.shape)
+        place = (where and str(where), where is not None)
+        records.append(DataRecord(known.name, known.about, known.source, *sizes, *place))
+    return sorted(records, key=lambda record: (not record.here, record.name))

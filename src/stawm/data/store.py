@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from stawm.data.pictures import Frame, Picture, Shape, each
-from stawm.data.places import cache_folder
+from stawm.data.published import cache_folder
 from stawm.files import whole_file, write_text
 
 LAYOUT = 1

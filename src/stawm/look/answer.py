@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from stawm.data.prepare.placed import Placed
-from stawm.look.memory_view import MemoryView
-from stawm.look.outlines import Corners
-from stawm.look.picture import Picture
+from jaxtyping import Float
+from torch import Tensor
 
+from stawm.data.prepare.prepared import Placed
+from stawm.look.memory_view import MemoryView
+from stawm.look.picture import Picture
+from stawm.show.picture import corners_of
+
+Corners = tuple[tuple[float, float], ...]
+"""Top left, top right, bottom right, bottom left, in pixels of the image: 0 is its left edge, its width the right."""
 DIGITS = 4
 """Decimals of every number in JSON."""
 
@@ -81,6 +86,15 @@ class Look:
     def lines(self) -> list[str]:
         """What other heads answered, a line each: their name, and what they say."""
         return [f"{name}: {_worded(to_json(values))}" for name, values in self.answers.items()]
+
+
+def outlines_of(poses: Float[Tensor, "batch glimpse 2 3"], height: int, width: int) -> list[list[Corners | None]]:
+    """The corners of each glimpse, or of a sketch by its true pose; none for a pose that is not finite."""
+    corners, finite = corners_of(poses, height, width).tolist(), poses.isfinite().all(-1).all(-1).tolist()
+    return [
+        [tuple(map(tuple, four)) if whole else None for four, whole in zip(*row, strict=True)]
+        for row in zip(corners, finite, strict=True)
+    ]
 
 
 def to_json(value: Any) -> Any:

@@ -27,9 +27,7 @@ def example_digits(count: int = COUNT) -> list[Example]:
     labels = digits.labels.tolist()
     first = [labels.index(label) for label in sorted(set(labels))]
     chosen = (first + [place for place in range(len(labels)) if place not in first])[:count]
-    names = [digits.classes[labels[place]] for place in chosen]
-    pictures = [Picture(digits.images[place, 0].numpy()) for place in chosen]
+    found = ((digits.classes[labels[place]], Picture(digits.images[place, 0].numpy())) for place in chosen)
     return [
-        Example(f"example {number} (a {label})", picture, label)
-        for number, (label, picture) in enumerate(zip(names, pictures, strict=True), 1)
+        Example(f"example {number} (a {label})", picture, label) for number, (label, picture) in enumerate(found, 1)
     ]

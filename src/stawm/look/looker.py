@@ -10,9 +10,8 @@ from stawm.data.prepare.given import Given
 from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ImageConfig
-from stawm.look.answer import Glimpse, Image, Look
+from stawm.look.answer import Glimpse, Image, Look, outlines_of
 from stawm.look.memory_view import MemoryView, memory_views
-from stawm.look.outlines import outlines_of
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
 from stawm.model.stawm import Episode, Stawm
@@ -53,62 +52,47 @@ class Looker:
         device = next(self.model.parameters()).device
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
-        memories = memory_views(self.model.memory, episode.codes) if memory else None
-        parts = zip(
-            prepared,
-            names,
-            _glimpses(episode),
-            views_of(self.model, episode, self.classes),
-            memories or [None] * len(prepared),
-            strict=True,
-        )
+        memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
+        views = views_of(self.model, episode, self.classes)
+        parts = zip(prepared, names, _glimpses(episode), views, memories, strict=True)
         return [self._look(*part) for part in parts]
 
     def _look(
-        self,
-        prepared: Prepared,
-        name: str,
-        seen: list[dict[str, Any]],
-        views: dict[str, View],
-        memory: MemoryView | None,
+        self, prepared: Prepared, name: str, seen: list[dict[str, Any]], views: dict[str, View], held: MemoryView | None
     ) -> Look:
         """One look, put together from what was seen and what each head adds to that."""
-        found: dict[str, Any] = {
-            "name": name,
-            "model": self.name,
-            "inverted": prepared.inverted,
-            "notes": prepared.notes,
-            "prediction": None,
-            "confidence": None,
-            "classes": self.classes,
-            "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
-            "given": prepared.placed,
-            "memory": memory,
-            "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
-        }
+        found: dict[str, Any] = {"prediction": None, "confidence": None}
         for view in views.values():
             found |= view.look
             for glimpse, more in zip(seen, view.glimpses or [{}] * len(seen), strict=True):
                 glimpse |= more
-        return Look(**found, glimpses=tuple(Glimpse(**glimpse) for glimpse in seen))
+        own = {
+            "name": name,
+            "model": self.name,
+            "inverted": prepared.inverted,
+            "notes": prepared.notes,
+            "classes": self.classes,
+            "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
+            "given": prepared.placed,
+            "glimpses": tuple(Glimpse(**glimpse) for glimpse in seen),
+            "memory": held,
+            "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
+        }
+        return Look(**own | found)
 
 
 def _glimpses(episode: Episode) -> list[list[dict[str, Any]]]:
     """What was seen by each glimpse of each picture, whatever the heads make of it."""
     count = episode.poses.shape[1]
     height, width = episode.images.shape[-2:]
-    parts = (
-        outlines_of(episode.poses.cpu(), height, width),
-        outside(episode.poses).tolist(),
-        pictures_of(episode.glimpses),
-    )
+    outlines, shares = outlines_of(episode.poses.cpu(), height, width), outside(episode.poses).tolist()
     colours = ["#{:02x}{:02x}{:02x}".format(*colour_of(place, count)) for place in range(count)]
     return [
         [
             {"number": number, "colour": colour, "outline": outline, "outside": share, "glimpse": glimpse}
             for number, (colour, outline, share, glimpse) in enumerate(zip(colours, *row, strict=True), 1)
         ]
-        for row in zip(*parts, strict=True)
+        for row in zip(outlines, shares, pictures_of(episode.glimpses), strict=True)
     ]
 
 

@@ -91,15 +91,15 @@ def _view(size: int, matrices: Tensor, spectra: Tensor, similarity: Tensor, matc
     return MemoryView(size, steps, tuple(tuple(row) for row in similarity.tolist()), recalls)
 
 
-def palette() -> UInt8[np.ndarray, "256 3"]:
-    """The colours from the lowest weight through zero to the highest."""
+def _palette() -> UInt8[np.ndarray, "256 3"]:
     shares = ((np.arange(256) - ZERO) / (ZERO - 1)).clip(-1, 1)[:, None]
     white, above, below = (np.array(colour, np.float64) for colour in (WHITE, ABOVE, BELOW))
     colours = white + shares.clip(0, 1) * (above - white) - shares.clip(-1, 0) * (below - white)
     return colours.round().astype(np.uint8)
 
 
-PALETTE = palette()
+PALETTE = _palette()
+"""The colours from the lowest weight through zero to the highest."""
 
 
 def diverging(weights: Float[Tensor, "count height width"], scale: float) -> UInt8[np.ndarray, "count height width"]:
@@ -116,5 +116,4 @@ def _singular_values(held: Contents, strengths: Float[Tensor, "count"]) -> Float
 
 
 def _block_means(vectors: Float[Tensor, "batch count memory"]) -> Float[Tensor, "batch count cells"]:
-    cells = min(MOST_CELLS, vectors.shape[-1])
-    return F.adaptive_avg_pool1d(vectors, cells)
+    return F.adaptive_avg_pool1d(vectors, min(MOST_CELLS, vectors.shape[-1]))

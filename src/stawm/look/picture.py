@@ -53,9 +53,7 @@ class Picture:
         """The picture as Pillow has it, in mode L or RGB."""
         return Image.fromarray(self.array if self.palette is None else self.palette[self.array])
 
-    def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
-        return self.png()
+    _repr_png_ = png  # What a notebook shows.
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from stawm.data.folder import files_under
 from stawm.data.prepare.given import open_given
 from stawm.data.prepare.prepared import Prepared
+from stawm.data.sets.folder import files_under
 from stawm.errors import DataError
 from stawm.look.answer import Look
 from stawm.look.looker import Looker

@@ -49,8 +49,7 @@ def bundle(name: str, read: Read) -> Bundle:
             raise BundleError(f"what {name} needs holds {end}, which would end it too early")
 
     def icon(found: re.Match[str]) -> str:
-        picture = base64.b64encode(_text(found[0], read, name).encode())
-        return f"data:image/svg+xml;base64,{picture.decode()}"
+        return f"data:image/svg+xml;base64,{base64.b64encode(_text(found[0], read, name).encode()).decode()}"
 
     return Bundle(ICON.sub(icon, SCRIPT.sub(PLACES, STYLE.sub("", page))), style, script)
 

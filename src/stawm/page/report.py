@@ -4,12 +4,11 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from stawm.files import whole_file
@@ -19,47 +18,34 @@ _PLACE = re.compile(r"\{(policy|title|model|style|script)\}")
 
 
 class ReportWriter:
-    """A report in the making: looks go to disk as they are added, and the file takes its name when all are there.
+    """A report in the making."""
 
-    Each look is a JSON block of its own, read by the page when its picture comes into sight.
-    """
-
-    def __init__(self, path: Path, *, title: str, model: str) -> None:
-        self.path, self.title, self.model = path, title, model
-        self.count = 0
-        self._closing = ExitStack()
-        self._file: TextIO | None = None
-
-    def __enter__(self) -> "ReportWriter":
-        start, self._end = _page(self.title, self.model)
-        with ExitStack() as opening:
-            partial = opening.enter_context(whole_file(self.path))
-            # A name that is not Unicode (Linux allows any bytes) must not stop a report.
-            self._file = opening.enter_context(partial.open("w", encoding="utf-8", errors="replace", newline="\n"))
-            self._file.write(start)
-            self._closing = opening.pop_all()
-        return self
+    def __init__(self, file: TextIO) -> None:
+        self._file, self.count = file, 0
 
     def add(self, payload: Mapping[str, Any]) -> None:
         """Write one look, as `to_json` gives it."""
-        if self._file is None:
-            raise RuntimeError("this report is not open; add looks inside its `with` block")
         text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
-        told = {"name": payload["name"], "prediction": payload["prediction"], "confidence": payload["confidence"]}
+        told = {name: payload[name] for name in ("name", "prediction", "confidence")}
         tags = "".join(f' data-{key}="{escape(str(value))}"' for key, value in told.items() if value is not None)
         # No "<" of the payload is left, so nothing in it can end the block or open another.
         text = text.replace("<", "\\u003c")
         self._file.write(f'<script type="application/json" class="look"{tags}>{text}</script>\n')
         self.count += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is None or failure is not None:
-            self._closing.__exit__(kind, failure, trace)
-            return
-        with self._closing:
-            self._file.write(self._end)
+
+@contextmanager
+def open_report(path: Path, *, title: str, model: str) -> Iterator[ReportWriter]:
+    """The writer of a report: looks go to disk as they are added, and the file takes its name when all are there.
+
+    Each look is a JSON block of its own, read by the page when its picture comes into sight.
+    """
+    start, end = _page(title, model)
+    # A name that is not Unicode (Linux allows any bytes) must not stop a report.
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.write(start)
+        yield ReportWriter(file)
+        file.write(end)
 
 
 def _page(title: str, model: str) -> tuple[str, str]:

@@ -20,12 +20,10 @@ from stawm import __version__
 from stawm.look.answer import to_json
 from stawm.look.examples import Example, example_digits
 from stawm.look.looker import Looker
-from stawm.serve.guard import Guard
-from stawm.serve.looking import DESCRIBED, Looks, answer
-from stawm.serve.metrics import Metrics
+from stawm.serve.guard import Guard, Metrics
+from stawm.serve.looking import DESCRIBED, Looks, answer, request_type
 from stawm.serve.models import Model, Models, open_lookers
 from stawm.serve.refusal import Problem, Refusal, told
-from stawm.serve.request import request_type
 from stawm.serve.settings import LOCAL, Settings
 
 ABOUT = "Pictures in; where a STAWM model looked, what it saw, drew and believed out."
@@ -41,6 +39,7 @@ REFUSED = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": about} for status, about in REFUSED.items()
 }
+PAGES = {"/": "index.html", "/api/docs": "docs.html"}
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,12 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
-        exception_handlers={HTTPException: _unrouted, Refusal: _refused},
+        exception_handlers={HTTPException: _unrouted},
         redirect_slashes=False,
         responses={400: PROBLEMS[400]},
     )
     if settings.local:
-        hosts = [*LOCAL, settings.host]
-        allowed = [f"[{host}]" if ":" in host else host for host in hosts]
+        allowed = [f"[{host}]" if ":" in host else host for host in (*LOCAL, settings.host)]
         api.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)
     api.add_middleware(Guard, settings=settings, metrics=metrics)
     _add_looks(api, models, metrics)
@@ -133,19 +131,13 @@ def _add_facts(api: FastAPI, models: Models, metrics: Metrics) -> None:
 
 def _add_pages(api: FastAPI) -> None:
     files = StaticFiles(packages=[("stawm.page", "static")])
-    methods = ["GET", "HEAD"]
 
-    @api.api_route("/", methods=methods, include_in_schema=False)
-    async def index(request: Request) -> Response:
-        return await files.get_response("index.html", request.scope)
+    async def page(request: Request) -> Response:
+        path = request.scope["route"].path
+        return await files.get_response(PAGES.get(path) or request.path_params["name"], request.scope)
 
-    @api.api_route("/api/docs", methods=methods, include_in_schema=False)
-    async def docs(request: Request) -> Response:
-        return await files.get_response("docs.html", request.scope)
-
-    @api.api_route("/static/{name:path}", methods=methods, include_in_schema=False)
-    async def static(request: Request, name: str) -> Response:
-        return await files.get_response(name, request.scope)
+    for path in (*PAGES, "/static/{name:path}"):
+        api.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 def application() -> FastAPI:
@@ -161,10 +153,6 @@ def settle(settings: Settings) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # Requests have lines of their own.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
-
-
-async def _refused(_: Request, refusal: Any) -> Response:
-    return refusal.response()
 
 
 async def _unrouted(request: Request, failure: Any) -> Response:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -85,14 +86,12 @@ class Batcher(Generic[Item, Result]):
         """The first order and all of its kind that fit into a batch with it; none when there will be no more."""
         with self._changed:
             while True:
-                while not self._orders and not self._closed:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._orders or self._closed)
                 taken: list[_Order[Item, Result]] = []
                 left: deque[_Order[Item, Result]] = deque()
                 count = 0
                 for order in self._orders:
-                    fits = not taken or (order.kind == taken[0].kind and count + len(order.items) <= self._batch)
-                    if not fits:
+                    if taken and (order.kind != taken[0].kind or count + len(order.items) > self._batch):
                         left.append(order)
                         continue
                     self._waiting -= len(order.items)
@@ -116,7 +115,6 @@ class Batcher(Generic[Item, Result]):
             else:
                 orders[0].future.set_exception(failure)
             return
-        start = 0
+        rest = iter(results)
         for order in orders:
-            order.future.set_result(Done(results[start : start + len(order.items)], len(items)))
-            start += len(order.items)
+            order.future.set_result(Done(list(islice(rest, len(order.items))), len(items)))

@@ -5,12 +5,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 
 from stawm.data.prepare.prepared import Prepared
-from stawm.errors import CheckpointError
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.answer import to_json
-from stawm.look.looker import Looker, shipped
+from stawm.look.looker import Looker, preferred, shipped
 from stawm.serve.batcher import Batcher, Closed, Done, Full
 from stawm.serve.refusal import busy
 from stawm.serve.settings import Settings
@@ -58,12 +58,7 @@ class Models:
         """What /api/models answers."""
         return [
             Model(
-                name=name,
-                classes=looker.classes,
-                draws=looker.draws,
-                classifies=looker.classifies,
-                image=looker.image,
-                glimpses=looker.glimpses,
+                *(name, looker.classes, looker.draws, looker.classifies, looker.image, looker.glimpses),
                 default=name == self.names[0],
                 about=looker.experiment.about,
             )
@@ -116,19 +111,13 @@ class Models:
 
 def open_lookers(weights: Sequence[str]) -> list[Looker]:
     """A looker for each of these weights (all that come with the package if none), each under a name of its own."""
-    names = list(dict.fromkeys(weights)) or list(shipped())
-    if not names:
-        raise CheckpointError("no weights come with this package; name a run or a folder of weights with --weights")
-    lookers: list[Looker] = []
-    for given in names:
+    lookers: dict[str, Looker] = {}
+    for given in dict.fromkeys(weights) or shipped() or [preferred()]:
         trained = load_trained(given)
         name = given if given in shipped() else trained.experiment.name
-        taken, number, unique = {looker.name for looker in lookers}, 1, name
-        while unique in taken:
-            number += 1
-            unique = f"{name}-{number}"
-        lookers.append(Looker(trained, unique))
-    return lookers
+        unique = next(one for one in chain([name], (f"{name}-{number}" for number in count(2))) if one not in lookers)
+        lookers[unique] = Looker(trained, unique)
+    return list(lookers.values())
 
 
 def _batcher(looker: Looker, settings: Settings) -> Batcher[Picture, bytes]:

@@ -30,7 +30,8 @@ def run_server(settings: Settings) -> None:
     with bound(settings.host, settings.port) as listening:
         port = listening.getsockname()[1]
         lookers = open_lookers(settings.weights)
-        told = f"serving {', '.join(looker.name for looker in lookers)} on {_address(settings.host, port)}"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        told = f"serving {', '.join(looker.name for looker in lookers)} on http://{host}:{port}/"
         if not settings.local:
             about = "others can reach this server, and it asks nobody who they are"
             print(f"stawm: warning: {about}; leave out --host {settings.host} if that is not meant", file=sys.stderr)
@@ -101,7 +102,3 @@ def options(settings: Settings) -> dict[str, Any]:
         "limit_concurrency": CONNECTIONS,
         "timeout_graceful_shutdown": int(settings.timeout + STOPPING),
     }
-
-
-def _address(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -4,9 +4,10 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
-from typing import Literal
+from typing import Annotated, Literal
 
 from stawm.errors import UsageError
+from stawm.ranges import ABOVE_0, AT_LEAST_0, AT_LEAST_1, Range, check_ranges
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 VARIABLE = "STAWM_SERVE"
@@ -18,33 +19,26 @@ class Settings:
     """Where a server listens, which models it has, and all its limits."""
 
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: Annotated[int, Range(high=65535)] = 8000
     weights: tuple[str, ...] = ()
     """Names of packaged weights, or paths of runs and weights; all packaged ones if none are named."""
-    workers: int = 1
-    batch: int = 32
+    workers: Annotated[int, AT_LEAST_1] = 1
+    batch: Annotated[int, AT_LEAST_1] = 32
     """Most pictures that go through a model at once."""
-    queue: int = 128
+    queue: Annotated[int, AT_LEAST_1] = 128
     """Most pictures that wait for a model."""
-    timeout: float = 20.0
+    timeout: Annotated[float, ABOVE_0] = 20.0
     """Seconds for one request."""
-    threads: int = 1
+    threads: Annotated[int, AT_LEAST_0] = 1
     """Threads of torch in each worker; 0 shares the cores out."""
-    pictures: int = 16
+    pictures: Annotated[int, AT_LEAST_1] = 16
     """Most pictures in one request."""
-    body: int = 20 * MIB
+    body: Annotated[int, AT_LEAST_1] = 20 * MIB
     """Most bytes in the body of a request."""
     log: Literal["text", "json", "none"] = "json"
 
     def __post_init__(self) -> None:
-        least = {"workers": 1, "batch": 1, "queue": 1, "threads": 0, "pictures": 1, "body": 1, "port": 0}
-        for name, smallest in least.items():
-            if getattr(self, name) < smallest:
-                raise UsageError(f"--{name} takes a number of at least {smallest}, not {getattr(self, name)}")
-        if self.port > 65535:
-            raise UsageError(f"--port takes a number up to 65535, not {self.port}")
-        if not 0 < self.timeout < float("inf"):
-            raise UsageError(f"--timeout takes a number of seconds above 0, not {self.timeout:g}")
+        check_ranges(self, "--")
         if self.queue < self.pictures:
             raise UsageError(f"--queue must hold the {self.pictures} pictures of one request, and is {self.queue}")
 

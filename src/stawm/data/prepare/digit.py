@@ -8,11 +8,14 @@ done to any picture; what is thinner or thicker than MNIST's strokes are is brou
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float, UInt8
 from PIL import Image
 
+from stawm.data.pictures import Frame, Shape
+from stawm.data.prepare.given import Given
 from stawm.data.prepare.ink import Ink, box_of, ink_of
-from stawm.data.prepare.placed import Placed, Region, put
+from stawm.data.prepare.prepared import Placed, Prepared, Region, in_frame, put
 
 SIDE, BOX, MIDDLE = 28, 20, 14
 WORK = 100
@@ -30,17 +33,6 @@ Resized = Float[np.ndarray, "other_height other_width"]
 
 
 @dataclass(frozen=True)
-class Digit:
-    """A digit of 28 × 28 pixels, light on dark, and what was done to make it one."""
-
-    pixels: UInt8[np.ndarray, "28 28"]
-    inverted: bool
-    notes: tuple[str, ...]
-    placed: Placed | None
-    """Where it lies in the picture; nowhere if nothing was drawn."""
-
-
-@dataclass(frozen=True)
 class Strokes:
     """A digit in the making, and where its pixels lie in the picture."""
 
@@ -48,27 +40,37 @@ class Strokes:
     region: Region
 
 
-def as_digit(picture: Image.Image) -> Digit:
+def handwritten(given: Given, shape: Shape, frame: Frame) -> Prepared:
+    """A digit made as MNIST's were, where that is the shape that is wanted; else the part in the frame."""
+    if shape != (1, SIDE, SIDE):
+        return in_frame(given, shape, frame)
+    return as_digit(given.flat(colour=False, background=given.background))
+
+
+def as_digit(picture: Image.Image) -> Prepared:
     """The digit on a grey picture (mode L); one that is as MNIST's are already comes back untouched."""
     ink = ink_of(picture, EDGE)
     notes = ["dark on light: inverted"] if ink.inverted else []
     if ink.fitted:
         notes.append("uneven light: evened out")
     if ink.blank:
-        return Digit(np.zeros((SIDE, SIDE), np.uint8), ink.inverted, (*notes, "nothing drawn"), None)
+        return Prepared(torch.zeros(1, SIDE, SIDE, dtype=torch.uint8), ink.inverted, (*notes, "nothing drawn"))
     made = _made_already(picture, ink)
     if made is not None:
-        return Digit(made, ink.inverted, tuple(notes), Placed(SIDE, SIDE, 0.0, 0.0, 1.0))
+        return Prepared(torch.from_numpy(made)[None], ink.inverted, tuple(notes), Placed(SIDE, SIDE, 0.0, 0.0, 1.0))
     if ink.specks:
         notes.append("specks: left out")
     strokes = _worked(Strokes(ink.shares, ink.region))
     width = stroke_width(strokes.ink)
     if width < THIN:
-        strokes, notes = _cropped(_grown(strokes, _radius(width, THIN))), [*notes, "thin strokes: thickened"]
+        strokes = _cropped(_grown(strokes, _radius(width, THIN)))
+        notes.append("thin strokes: thickened")
     elif width > THICK:
-        strokes, notes = _thinned(strokes, _radius(width, THICK)), [*notes, "thick strokes: thinned"]
+        strokes = _thinned(strokes, _radius(width, THICK))
+        notes.append("thick strokes: thinned")
     pixels, placed = _centred(_scaled(strokes, BOX), picture.size)
-    return Digit(pixels, ink.inverted, (*notes, "cropped, scaled and centred"), placed)
+    notes.append("cropped, scaled and centred")
+    return Prepared(torch.from_numpy(pixels)[None], ink.inverted, tuple(notes), placed)
 
 
 def stroke_width(ink: Grey) -> float:
@@ -98,13 +100,11 @@ def thickened(ink: Grey, radius: float) -> Resized:
 
 
 def _grown(strokes: Strokes, radius: float) -> Strokes:
-    """The strokes thickened by a disc, with the rim that this needs."""
     reach = int(np.ceil(radius))
     return Strokes(thickened(strokes.ink, radius), strokes.region.moved(-reach, -reach))
 
 
 def _thinned(strokes: Strokes, radius: float) -> Strokes:
-    """The strokes shrunk by a disc."""
     reach = int(np.ceil(radius))
     rim = reach + 1
     kept = 1 - thickened(1 - np.pad(strokes.ink, rim), radius)[reach:-reach, reach:-reach]
@@ -129,7 +129,6 @@ def _made_already(picture: Image.Image, ink: Ink) -> UInt8[np.ndarray, "28 28"] 
 
 
 def _cropped(strokes: Strokes) -> Strokes:
-    """What lies in the bounding box of the strokes."""
     rows, columns = box_of(strokes.ink >= EDGE * strokes.ink.max())
     return Strokes(strokes.ink[rows, columns], strokes.region.moved(rows.start, columns.start))
 
@@ -144,7 +143,6 @@ def _worked(strokes: Strokes) -> Strokes:
 
 
 def _scaled(strokes: Strokes, longest: int) -> Strokes:
-    """The strokes with their longer edge at `longest`, antialiased."""
     height, width = strokes.ink.shape
     factor = longest / max(height, width)
     size = max(round(width * factor), 1), max(round(height * factor), 1)
@@ -153,22 +151,16 @@ def _scaled(strokes: Strokes, longest: int) -> Strokes:
 
 
 def _centred(strokes: Strokes, size: tuple[int, int]) -> tuple[UInt8[np.ndarray, "28 28"], Placed]:
-    """The digit with its centre of mass at the middle, moved by whole pixels; it stays inside.
-
-    And where its 28 × 28 pixels lie in a picture of this size.
-    """
+    """The digit with its centre of mass at the middle, moved by whole pixels; and where it lies in the picture."""
     ink = strokes.ink / max(float(strokes.ink.max()), 1e-6)
-    middle = _centre(ink)
-    top, left = (
-        min(max(round(MIDDLE - place), 0), SIDE - length) for place, length in zip(middle, ink.shape, strict=True)
-    )
+    shifts = (round(MIDDLE - place) for place in _centre(ink))
+    top, left = (min(max(shift, 0), SIDE - length) for shift, length in zip(shifts, ink.shape, strict=True))
     field = np.zeros((SIDE, SIDE), np.uint8)
     field[top : top + ink.shape[0], left : left + ink.shape[1]] = (255 * ink).round()
     return field, put(strokes.region, ink.shape, (top, left), size)
 
 
 def _centre(ink: Grey) -> tuple[float, float]:
-    """Row and column of the centre of mass."""
     mass = float(ink.sum())
     down = float((ink.sum(1) * np.arange(ink.shape[0])).sum()) / mass
     return down, float((ink.sum(0) * np.arange(ink.shape[1])).sum()) / mass

@@ -57,7 +57,7 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) 
         with Image.open(content, formats=FORMATS) as opened:
             width, height = opened.size
             if width * height > most_pixels:
-                raise _too_large(shown, width, height, most_pixels)
+                raise DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most_pixels:,}")
             opened.load()
             return Given(name, eight_bits(_turned(opened)))
     except DataError:
@@ -97,7 +97,3 @@ def _turned(picture: Image.Image) -> Image.Image:
         return ImageOps.exif_transpose(picture)
     except Exception:  # EXIF is read by hand in Pillow, and damage surfaces as nearly anything.
         return picture.copy()
-
-
-def _too_large(shown: str, width: int, height: int, most: int) -> DataError:
-    return DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most:,}")

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
-from stawm.data.prepare.placed import Region
+from stawm.data.prepare.prepared import Region
 
 LONGEST = 800
 """Larger pictures are reduced to this first; a stroke that fades by it is brought back by its own contrast."""
@@ -84,8 +84,9 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     if peak < max(FAINTEST, 2 * noise):
         return Ink(np.zeros((1, 1), np.float32), ground, ground > 127, fitted)
     # Full ink: the median of what is plainly ink, so that a glossy spot does not set it.
-    plain = strengths > peak / 2
-    full = strengths[plain][_ranked(counts[plain], strengths[plain])]
+    order = np.argsort(strengths)
+    plain = order[strengths[order] > peak / 2]
+    full = strengths[plain[_quantile(counts[plain], 0.5)]]
     shares = (strengths / full).clip(0, 1).astype(np.float32)
     box = box_of((shares >= edge)[levels])
     region = Region(across=reduced, down=reduced).moved(box[0].start, box[1].start)
@@ -143,12 +144,6 @@ def _counts(levels: UInt8[np.ndarray, "*any"]) -> Int[np.ndarray, "256"]:
 def _quantile(counts: np.ndarray, share: float) -> int:
     """The level below which (or at which) this share of the counted pixels lies."""
     return int(np.searchsorted(counts.cumsum(), share * counts.sum()))
-
-
-def _ranked(counts: np.ndarray, values: np.ndarray) -> int:
-    """The place of the median of values that occur so often."""
-    order = np.argsort(values)
-    return int(order[_quantile(counts[order], 0.5)])
 
 
 def _border(levels: Levels) -> UInt8[np.ndarray, "count"]:

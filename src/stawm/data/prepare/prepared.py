@@ -1,4 +1,8 @@
-"""What a model is given of somebody's picture: its pixels, what was done to it, and where it lies in the picture."""
+"""What a model is given of somebody's picture: its pixels, what was done to it, and where it lies in the picture.
+
+Points are counted from the left and top edges: 0 is the left edge of the first pixel, the width the right edge of the
+last.
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +11,20 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from stawm.data.pictures import Frame, Shape, framed
-from stawm.data.prepare.digit import SIDE, as_digit
+from stawm.data.pictures import Frame, Shape, centred, framed
 from stawm.data.prepare.given import Given
-from stawm.data.prepare.placed import Placed, placed_by
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The map from a prepared picture to the given one: given = (left, top) + scale · prepared."""
+
+    width: int
+    """The given picture's, upright; so is its height."""
+    height: int
+    left: float
+    top: float
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -22,20 +36,51 @@ class Prepared:
     notes: tuple[str, ...] = ()
     """What was done to it, for people."""
     placed: Placed | None = None
-    """Where it lies in the picture that was given."""
+    """Where it lies in the picture that was given; nowhere if nothing was found in that."""
 
 
 def in_frame(given: Given, shape: Shape, frame: Frame) -> Prepared:
     """The largest centred part of the picture's frame that has the proportions of `shape`, scaled to it."""
     channels, height, width = shape
     pixels = framed(given.flat(colour=channels == 3), shape, frame)
-    placed = placed_by(frame, given.picture.size, width, height)
-    return Prepared(torch.from_numpy(np.array(pixels)), placed=placed)
+    return Prepared(torch.from_numpy(np.array(pixels)), placed=placed_by(frame, given.picture.size, width, height))
 
 
-def handwritten(given: Given, shape: Shape, frame: Frame) -> Prepared:
-    """A digit made as MNIST's were, where that is the shape that is wanted; else the part in the frame."""
-    if shape != (1, SIDE, SIDE):
-        return in_frame(given, shape, frame)
-    digit = as_digit(given.flat(colour=False, background=given.background))
-    return Prepared(torch.from_numpy(digit.pixels)[None], digit.inverted, digit.notes, digit.placed)
+def placed_by(frame: Frame, size: tuple[int, int], width: int, height: int) -> Placed:
+    """Where the pixels that `framed` makes of a picture of this (width, height) lie in it."""
+    left, top, right, _ = centred(frame(*size), width / height)
+    return Placed(*size, left, top, (right - left) / width)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where an array of pixels lies in the given picture: its first corner, and how wide and high one pixel is."""
+
+    left: float = 0.0
+    top: float = 0.0
+    across: float = 1.0
+    down: float = 1.0
+
+    def moved(self, rows: int, columns: int) -> "Region":
+        """That of the array without its first rows and columns; with more before them, for negative numbers."""
+        return Region(self.left + columns * self.across, self.top + rows * self.down, self.across, self.down)
+
+    def scaled(self, before: tuple[int, ...], after: tuple[int, ...]) -> "Region":
+        """That of the same array with another number of rows and columns."""
+        return Region(self.left, self.top, self.across * before[1] / after[1], self.down * before[0] / after[0])
+
+
+def put(region: Region, shape: tuple[int, ...], corner: tuple[int, int], size: tuple[int, int]) -> Placed:
+    """Where a field lies in a picture of this (width, height), if an array lies at this (row, column) of the field.
+
+    One scale holds for both axes: that of the array's longer edge. The shorter one was rounded to whole pixels, so the
+    two are laid middle on middle and differ by a quarter of the field's pixel at most.
+    """
+    (rows, columns), (top, left) = shape, corner
+    scale = region.down if rows >= columns else region.across
+    return Placed(
+        *size,
+        region.left + region.across * columns / 2 - scale * (left + columns / 2),
+        region.top + region.down * rows / 2 - scale * (top + rows / 2),
+        scale,
+    )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stawm.data.data_set import DATA_SETS, DataSet
-from stawm.data.folder import drawn, picture_at, visible
 from stawm.data.image_set import Splits, image_set
 from stawm.data.pictures import Box, Picture, Shape, whole
-from stawm.data.places import cache_folder, given_folders
+from stawm.data.published import cache_folder, given_folders
+from stawm.data.sets.folder import drawn, picture_at, visible
 from stawm.data.store import stored
 from stawm.errors import DataError
 
@@ -44,7 +44,12 @@ class CelebA(DataSet):
 
     def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
         """The faces in the shape `image` (or their usual one), 5 % of them held out; there are no labels."""
-        root = self._here(data_dir)
+        root = self.find(data_dir)
+        if root is None:
+            raise DataError(
+                f"celeba must be brought by hand (its licence forbids passing it on): put {ARCHIVE}, or a folder of "
+                f"its .jpg files, in {cache_folder() / NAME} or in a folder given with --data-dir or STAWM_DATA"
+            )
         pictures = sorted(list_faces(root), key=lambda picture: drawn(Path(picture.name).stem))
         cut = round(HELD_OUT * len(pictures))
         if not cut:
@@ -62,14 +67,6 @@ class CelebA(DataSet):
             if asked:
                 raise DataError(f"{folder} has no aligned CelebA pictures: put {ARCHIVE}, or its .jpg files, in it")
         return next(roots(cache_folder() / NAME), None)
-
-    def _here(self, data_dir: Path | None) -> Path:
-        if root := self.find(data_dir):
-            return root
-        raise DataError(
-            f"celeba must be brought by hand (its licence forbids passing it on): put {ARCHIVE}, or a folder of its "
-            f".jpg files, in {cache_folder() / NAME} or in a folder given with --data-dir or STAWM_DATA"
-        )
 
 
 def roots(folder: Path) -> Iterator[Path]:

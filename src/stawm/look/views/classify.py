@@ -10,11 +10,9 @@ from stawm.model.stawm import Episode
 @VIEWS.add("classify")
 def believed(head: nn.Module, answer: Classified, episode: Episode, classes: tuple[str, ...]) -> list[View]:
     """The belief after each glimpse; the prediction is the class that is believed most after the last."""
-    return [_view([tuple(belief) for belief in row], classes) for row in answer.logits.float().softmax(-1).tolist()]
-
-
-def _view(beliefs: list[tuple[float, ...]], classes: tuple[str, ...]) -> View:
-    last = beliefs[-1]
-    confidence = max(last)
-    look = {"prediction": classes[last.index(confidence)], "confidence": confidence}
-    return View(look, [{"belief": belief} for belief in beliefs])
+    views: list[View] = []
+    for beliefs in answer.logits.float().softmax(-1).tolist():
+        confidence = max(beliefs[-1])
+        look = {"prediction": classes[beliefs[-1].index(confidence)], "confidence": confidence}
+        views.append(View(look, [{"belief": tuple(belief)} for belief in beliefs]))
+    return views

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from stawm.look.outlines import outlines_of
+from stawm.look.answer import outlines_of
 from stawm.look.picture import pictures_of
 from stawm.look.views import VIEWS, View
 from stawm.model.heads.draw import DrawingHead, Drawn
