@@ -7,19 +7,28 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from stawm.data import load_data
+    from stawm.data.data_set import DATA_SETS
     from stawm.experiments.build import build
     from stawm.experiments.presets import PRESETS, preset
     from stawm.look.public import look
     from stawm.measure.evaluate import evaluate
     from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+    from stawm.memory.protocol import MEMORIES, Memory
+    from stawm.model.heads.head import HEADS
     from stawm.model.stawm import Episode, Stawm
+    from stawm.show.figure import FIGURES
     from stawm.store.weights import load
     from stawm.training.fit import fit
 
 __all__ = [
+    "DATA_SETS",
+    "FIGURES",
+    "HEADS",
+    "MEMORIES",
     "PRESETS",
     "Episode",
     "HebbRosenblatt",
+    "Memory",
     "Stawm",
     "__version__",
     "build",
@@ -32,9 +41,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DATA_SETS": "stawm.data.data_set",
+    "FIGURES": "stawm.show.figure",
+    "HEADS": "stawm.model.heads.head",
+    "MEMORIES": "stawm.memory.protocol",
     "PRESETS": "stawm.experiments.presets",
     "Episode": "stawm.model.stawm",
     "HebbRosenblatt": "stawm.memory.hebb_rosenblatt",
+    "Memory": "stawm.memory.protocol",
     "Stawm": "stawm.model.stawm",
     "build": "stawm.experiments.build",
     "evaluate": "stawm.measure.evaluate",
