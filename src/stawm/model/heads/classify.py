@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -27,21 +27,16 @@ class ClassifyConfig(HeadConfig):
 
 
 @dataclass(frozen=True)
-class Classified(Answer):
-    """What the model believes, after each glimpse."""
+class Belief:
+    """What a model, or a baseline, takes pictures for."""
 
     logits: Float[Tensor, "batch glimpse classes"]
     """The answer after each glimpse; the last is the model's."""
 
 
-@runtime_checkable
-class Belief(Protocol):
-    """What a model takes pictures for, after each of its looks: `Classified`, or a baseline's."""
-
-    @property
-    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
-        """The answer after each look; the last is the model's."""
-        ...
+@dataclass(frozen=True)
+class Classified(Belief, Answer):
+    """What the model believes, from what it recalls."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ which enters itself in `HEADS` by name. A model keeps its heads by these names, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -91,14 +91,12 @@ class Host:
     """The mirror of the glimpse network that draws sketches of so many channels."""
 
 
-@runtime_checkable
-class Answered(Protocol):
+@dataclass(frozen=True)
+class Answered:
     """What a model made of a batch: an `Episode`, or the answers of a baseline that does the same task."""
 
-    @property
-    def answers(self) -> Mapping[str, Any]:
-        """The answer of each head, by its name."""
-        ...
+    answers: Mapping[str, Any]
+    """The answer of each head, by its name."""
 
 
 class Objective(ABC):
