@@ -19,8 +19,8 @@ from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
-from stawm.files import whole_file, write_text
-from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
+from stawm.files import write_bytes, write_text
+from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
 
 FORMAT = 2
 READ = (1, 2)
@@ -79,8 +79,7 @@ def export(
         "experiment": experiment.to_dict(),
         "metrics": metrics or {},
     }
-    with whole_file(folder / MODEL) as partial:
-        write_tensors(halved(model) if half else model.state_dict(), partial, HEADER)
+    write_bytes(folder / MODEL, tensor_bytes(halved(model) if half else model.state_dict(), HEADER))
     write_text(folder / CONFIG, json.dumps(config, indent=2) + "\n")
     return folder
 

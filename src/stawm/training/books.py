@@ -10,8 +10,7 @@ from stawm.store.checkpoint import Checkpoint
 from stawm.store.sessions import note_session
 from stawm.store.weights import WEIGHTS, export
 from stawm.training.feed import Feed
-from stawm.training.journal import Journal, Record
-from stawm.training.progress import Progress
+from stawm.training.journal import Journal, Progress, Record
 from stawm.training.trainer import Trainer
 
 
@@ -27,7 +26,7 @@ class Books:
         """Where the run stands: at its beginning, or at its newest checkpoint, which is put back."""
         progress = self._resumed() if resume else None
         if progress is None:
-            self.trainer.begin(self.experiment)
+            self.trainer.begin()
             progress = Progress()
         self.engine.barrier()
         if self.engine.is_global_zero:

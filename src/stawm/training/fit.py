@@ -17,8 +17,7 @@ from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
-from stawm.training.journal import OnStep, Record, Step
-from stawm.training.progress import Progress
+from stawm.training.journal import OnStep, Progress, Record, Step
 from stawm.training.schedule import learning_rate
 from stawm.training.trainer import Trainer
 
