@@ -178,5 +178,5 @@ def test_an_alpha_that_is_nearly_one_keeps_its_gradient_in_half_precision() -> N
 
 
 def test_a_temperature_of_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"is 0\.0; give a number above 0"):
+    with pytest.raises(ValueError, match=r"0\.0; .*above 0"):
         BernoulliCanvas(0.0)

@@ -55,7 +55,7 @@ def test_a_taken_name_is_refused_to_another_thing():
 def test_an_unknown_name_gets_the_nearest():
     fruits = named()
     fruits.add("apple", "red")
-    with pytest.raises(UsageError, match=r"fruit 'aple'.*did you mean apple"):
+    with pytest.raises(UsageError, match=r"fruit 'aple'.* apple\?"):
         fruits["aple"]
 
 

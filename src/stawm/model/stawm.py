@@ -114,6 +114,8 @@ class Stawm(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
         self.where = nn.Linear(hidden if where == "emission" else 6, memory.size)
+        if taken := [name for name, _ in self.named_children() if name in heads]:
+            raise UsageError(f"a head cannot be called {taken[0]!r}, as a part of the model is; choose another name")
         self.register_state_dict_post_hook(_heads_to_top)
         self.register_load_state_dict_pre_hook(_heads_from_top)
 

@@ -126,9 +126,8 @@ def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
 
 def sweep(run: Path) -> None:
     """Remove what unfinished writing left behind in the folder of a run."""
-    for folder in (run, run / CHECKPOINTS):
-        for leftover in folder.glob(f".*{PARTIAL}"):
-            leftover.unlink(missing_ok=True)
+    for leftover in (*run.glob(f".*{PARTIAL}"), *run.glob(f"*/.*{PARTIAL}")):
+        leftover.unlink(missing_ok=True)
 
 
 def tensor_bytes(tensors: dict[str, Tensor], header: dict[str, str]) -> bytes:
@@ -150,8 +149,8 @@ def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, st
 def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """The dotted name of the first of nested settings that differs, with the value wanted and the one stored."""
     if isinstance(wanted, dict) and isinstance(stored, dict):
-        for key in wanted:
-            found = first_difference(wanted[key], stored.get(key), f"{name}.{key}" if name else key)
+        for key in wanted | stored:
+            found = first_difference(wanted.get(key), stored.get(key), f"{name}.{key}" if name else key)
             if found:
                 return found
         return None

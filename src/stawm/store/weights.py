@@ -180,7 +180,7 @@ def _named(name: str) -> Path:
 
 def _check_files(folder: Path) -> None:
     """Refuse files that are not those which the manifest beside `folder` tells of; without one, all are taken."""
-    for name, known in read_manifest(folder.parent).get(folder.name, {"files": {}})["files"].items():
+    for name, known in read_manifest(folder.parent).get(folder.name, {}).get("files", {}).items():
         path = folder / name
         if not path.is_file():
             raise CheckpointError(

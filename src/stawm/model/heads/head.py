@@ -5,7 +5,7 @@ which enters itself in `HEADS` by name. A model keeps its heads by these names, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
+from stawm.errors import UsageError
 from stawm.ranges import AT_LEAST_0
 from stawm.registry import Registry
 from stawm.vision.decoders import ConvDecoder
@@ -192,5 +193,10 @@ def known_scores() -> dict[str, Score]:
     return {score.name: score for head in HEADS.values() for score in head.measured}
 
 
-def _joined(parts: Any) -> dict[str, Tensor]:
-    return {name: value for part in parts for name, value in part.items()}
+def _joined(parts: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    joined: dict[str, Tensor] = {}
+    for part in parts:
+        if twice := joined.keys() & part.keys():
+            raise UsageError(f"two heads have a term or score called {min(twice)!r}; rename that of your own head")
+        joined |= part
+    return joined
