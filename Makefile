@@ -18,7 +18,7 @@ $(READY): pyproject.toml
 	@$(VENV)/bin/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
-demo: $(READY) ## look at twelve digits that come with the package, with the weights that do: a table and a report to play with
+demo: $(READY) ## look at twelve digits with a trained model: a table and a report to play with
 	$(STAWM) look --out demo/report.html
 	@echo "Open demo/report.html in a browser, or draw a digit of your own: make serve"
 

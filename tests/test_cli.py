@@ -11,6 +11,7 @@ from PIL import Image
 
 from stawm import __version__
 from stawm.cli import VERBS, main
+from stawm.cli.overrides import override
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
 from tiny_command import TINY_MODEL

@@ -71,7 +71,8 @@ def test_a_script_trains_evaluates_draws_and_looks_with_its_own_parts(outside: P
         assert (outside / name).is_file()
     kept = json.loads((outside / "runs/flags/weights/config.json").read_text(encoding="utf-8"))["experiment"]["model"]
     assert kept["memory"] == {"rule": "mean", "size": 12}
-    assert list(kept["heads"]) == ["classify", "brightness"]
+    assert set(kept["heads"]) == {"classify", "brightness"}
+    assert kept["heads"]["brightness"] == {"weight": 0.5}
 
 
 def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_line_elsewhere(outside: Path):
@@ -82,5 +83,42 @@ def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_lin
     elsewhere.write_text('import sys; from stawm.cli import main; sys.exit(main(["evaluate", "runs/squares"]))')
     refused = run(elsewhere, outside)
     assert refused.returncode in (2, 4)
-    assert "mean" in refused.stderr
+    assert "brightness" in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
+
+
+POINTS = {
+    "stawm.memories": ("mean", "Mean"),
+    "stawm.heads": ("brightness", "Brightness"),
+    "stawm.data": ("squares", "SQUARES_DATA"),
+    "stawm.presets": ("squares-classify", "SQUARES"),
+    "stawm.figures": ("brightness", "BrightnessFigure"),
+    "stawm.views": ("brightness", "in_words"),
+}
+
+
+def test_a_package_of_ones_own_is_found_by_its_entry_points(tmp_path: Path, outside: Path):
+    """The same lines in an installed package: the command line knows all six parts, and no script is run."""
+    (tmp_path / "mine.py").write_text("\n".join(DOORS), encoding="utf-8")
+    facts = tmp_path / "mine-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
+    points = "".join(f"[{group}]\n{name} = mine:{thing}\n" for group, (name, thing) in POINTS.items())
+    (facts / "entry_points.txt").write_text(points, encoding="utf-8")
+    verbs = (
+        ["train", "squares-classify", "--run", str(tmp_path / "run"), "--training.epochs", "1", "--json"],
+        ["evaluate", str(tmp_path / "run"), "--json"],
+        ["figure", "brightness", str(tmp_path / "run"), "--out", str(tmp_path / "bright.png")],
+        ["look", str(outside / "square.png"), "--weights", str(tmp_path / "run"), "--json"],
+    )
+    script = tmp_path / "verbs.py"
+    script.write_text(
+        "import os, sys\nsys.path.append(os.path.dirname(__file__))\nfrom stawm.cli import main\n"
+        f"sys.exit(max(main(words) for words in {verbs!r}))\n",
+        encoding="utf-8",
+    )
+    done = run(script, tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    looked = json.loads(done.stdout.splitlines()[-1])
+    assert looked["answers"]["brightness"]["words"] in ("bright", "dark")
+    assert (tmp_path / "bright.png").is_file()

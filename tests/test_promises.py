@@ -1,4 +1,4 @@
-"""The README's commands and snippets run as printed, and what it names is there."""
+"""The commands and snippets of README and docs run as printed, and what they name is there."""
 
 import contextlib
 import io
@@ -11,36 +11,43 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import stawm
 from stawm.cli import main
 from stawm.data import load_data
 from stawm.training.journal import Record
 from tiny_command import TINY_MODEL
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))}
+README = PAGES["README.md"]
+GENERATED = ("results.md", "trials.md", "presets.md")
+"""Pages whose commands are tested with the ledger."""
+MOST_BYTES = 12_000
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGES[page], re.DOTALL)
 
 
-COMMANDS = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.replace("\\\n", "").splitlines()]
-
+WRITTEN = [page for page in PAGES if page not in GENERATED]
+LINES = [line for page in WRITTEN for block in blocks("sh", page) for line in block.replace("\\\n", "").splitlines()]
+COMMANDS = list(dict.fromkeys(line.partition("#")[0].strip() for line in LINES))
 QUICK = ("presets", "evaluate", "figure", "table", "data", "look")
 
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the runs that the README speaks of have been trained (smaller ones, under the same names)."""
+    """A folder in which the runs that the pages speak of have been trained (smaller ones, under the same names)."""
     home = tmp_path_factory.mktemp("visitor")
     with contextlib.chdir(home):
         few = ["--training.epochs", "1", "--training.batch-size", "200"]
         for preset in ("mnist-5k-classify", "mnist-5k-sketchpad"):
             assert main(["train", preset, "--device", "cpu", *TINY_MODEL, *few]) == 0
-    first, second = (Image.fromarray(pixels[0]) for pixels in load_data("mnist-5k").test.images[:2].numpy())
-    first.save(home / "scan.png")
-    (home / "pictures").mkdir()
-    second.resize((100, 100)).save(home / "pictures" / "two.jpg")
+    digits = [Image.fromarray(pixels[0]) for pixels in load_data("mnist-5k").test.images[:5].numpy()]
+    digits[0].save(home / "scan.png")
+    for number, digit in enumerate(digits[1:]):
+        (home / "pictures" / "ab"[number % 2]).mkdir(parents=True, exist_ok=True)
+        digit.resize((100, 100)).save(home / "pictures" / "ab"[number % 2] / f"{number}.jpg")
     return home
 
 
@@ -51,7 +58,7 @@ def stawm_commands(*verbs: str) -> list[str]:
 def test_every_printed_command_is_covered_here():
     known = stawm_commands(*QUICK, "train", "serve")
     made = [command for command in COMMANDS if command.startswith("make ")]
-    assert len(known) >= 8
+    assert len(known) >= 20
     assert sorted([*known, *made, 'pip install ".[all]"']) == sorted(COMMANDS)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in [*made, "make lint"]:
@@ -65,9 +72,10 @@ def test_quick_commands_run_as_printed(command: str, visitor: Path, capsys: pyte
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "command", [*stawm_commands("train"), *re.findall(r"`torchrun .* -m (stawm train .*?)`", README)]
-)
+TORCHRUN = re.findall(r"`torchrun .* -m (stawm train .*?)`", "".join(PAGES[page] for page in WRITTEN))
+
+
+@pytest.mark.parametrize("command", [*stawm_commands("train"), *TORCHRUN])
 def test_training_commands_are_understood_as_printed(command: str, visitor: Path, monkeypatch: pytest.MonkeyPatch):
     started: list[Any] = []
 
@@ -79,7 +87,7 @@ def test_training_commands_are_understood_as_printed(command: str, visitor: Path
     with contextlib.chdir(visitor):
         assert main(shlex.split(command)[1:]) == 0
     experiment, run, options = started[0]
-    assert experiment.name == shlex.split(command)[2]
+    assert experiment.name == shlex.split(command)[2].partition(":")[0]
     assert options["resume"] == ("--resume" in command)
     assert str(run).startswith("runs/")
 
@@ -89,49 +97,65 @@ def test_the_page_is_served_as_printed(command: str, monkeypatch: pytest.MonkeyP
     started: list[Any] = []
     monkeypatch.setattr("stawm.serve.run.run_server", started.append)
     assert main(shlex.split(command)[1:]) == 0
-    assert f"http://{started[0].host}:{started[0].port}" in README
+    if "--" not in command:
+        assert f"http://{started[0].host}:{started[0].port}" in README
 
 
-@pytest.mark.parametrize("snippet", blocks("python"))
-def test_snippets_run_as_printed(snippet: str, visitor: Path):
-    told = io.StringIO()
+SNIPPETS = [(page, number) for page in WRITTEN for number in range(len(blocks("python", page)))]
+
+
+@pytest.mark.parametrize(("page", "number"), SNIPPETS)
+def test_snippets_run_as_printed(page: str, number: int, visitor: Path):
+    told, names = io.StringIO(), {"__name__": "promised"}
     with contextlib.chdir(visitor), contextlib.redirect_stdout(told):
-        exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
-    if "print(" in snippet:
-        assert 0.0 <= float(told.getvalue()) <= 1.0
+        exec(compile(blocks("python", page)[number], page, "exec"), names)
+    assert names.keys() > {"__name__"}
 
 
 def test_shapes_in_the_snippets_are_right():
     names: dict[str, Any] = {}
-    snippet = next(block for block in blocks("python") if "HebbRosenblatt" in block)
+    snippet = next(block for block in blocks("python", "README.md") if "HebbRosenblatt" in block)
     exec(compile(snippet, "README.md", "exec"), names)
     assert names["answer"].recalls.shape == (32, 10, 64)
     assert names["answer"].terminal.shape == (32, 64)
     assert names["memory"].matrix(names["state"]).shape == (32, 64, 64)
 
 
-def test_files_that_the_readme_links_or_draws_in_its_tree_are_there():
-    for target in re.findall(r"\]\((?!http)(.*?)\)", README):
-        assert (ROOT / target).is_file(), target
-    tree = next(block for block in blocks("text") if block.startswith("src/stawm/"))
-    rooms: list[str] = []
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_links_or_shows_are_there(page: str):
+    home = ROOT if page == "README.md" else ROOT / "docs"
+    for target in re.findall(r"\]\((?!http)(.*?)\)", PAGES[page]):
+        path, _, anchor = target.partition("#")
+        assert not path or (home / path).is_file(), target
+        assert path or f"\n## {anchor}\n" in PAGES[page], target
+
+
+def test_the_readme_is_short_and_its_tree_is_the_tree():
+    assert len(README.encode()) <= MOST_BYTES
+    tree = next(block for block in blocks("text", "README.md") if block.startswith("src/stawm/"))
+    places: list[str] = []
     for line in tree.splitlines():
         depth, name = (len(line) - len(line.lstrip())) // 2, line.split()[0]
-        rooms = [*rooms[:depth], name]
-        assert (ROOT / "".join(rooms)).exists(), line
-
-
-def test_every_room_of_the_house_is_in_the_tree():
-    tree = next(block for block in blocks("text") if block.startswith("src/stawm/"))
+        places = [*places[:depth], name]
+        assert (ROOT / "".join(places)).exists(), line
     for room in (ROOT / "src" / "stawm").iterdir():
         if room.is_dir() and (room / "__init__.py").exists():
             assert f"\n  {room.name}/ " in tree
 
 
+def test_every_page_of_the_docs_is_linked_from_the_readme():
+    for page in PAGES.keys() - {"README.md"}:
+        assert f"(docs/{page})" in README
+
+
+def test_every_public_name_is_on_its_page():
+    for name in stawm.__all__:
+        assert re.search(rf"^\| .*`{name}\b.* \|", PAGES["api.md"], re.MULTILINE), name
+
+
 def test_the_exit_codes_are_those_of_the_errors():
     from stawm import errors
 
-    [codes] = [line for line in README.splitlines() if line.startswith("Exit codes:")]
-    told = dict(re.findall(r"(\d) (usage|data|checkpoint|training|cannot write)", codes))
+    told = dict(re.findall(r"(\d) (usage|data|checkpoint|training|cannot write)", PAGES["training.md"]))
     kinds = (errors.UsageError, errors.DataError, errors.CheckpointError, errors.TrainingError, errors.StorageError)
     assert [int(code) for code in told] == [kind.exit_code for kind in kinds]

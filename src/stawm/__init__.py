@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from stawm.data import load_data
@@ -45,10 +45,10 @@ _HOMES = {
     "FIGURES": "stawm.show.figure",
     "HEADS": "stawm.model.heads.head",
     "MEMORIES": "stawm.memory.protocol",
+    "Memory": "stawm.memory.protocol",
     "PRESETS": "stawm.experiments.presets",
     "Episode": "stawm.model.stawm",
     "HebbRosenblatt": "stawm.memory.hebb_rosenblatt",
-    "Memory": "stawm.memory.protocol",
     "Stawm": "stawm.model.stawm",
     "build": "stawm.experiments.build",
     "evaluate": "stawm.measure.evaluate",

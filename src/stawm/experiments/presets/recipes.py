@@ -63,8 +63,7 @@ MNIST_DRAW_6_FAST = replace(
     departures=(
         *MNIST_DRAW_6.departures,
         CYCLE,
-        CLIPPED_SHORT,
-        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        Departure((*CLIPPED_SHORT.fields, "model.dropout"), CLIPPED_SHORT.reason),
         LOOKS_STEADILY,
         Departure(("model.memory.theta",), "with less of each code itself, twelve writes saturated the memory"),
         HELD_OUT,
@@ -108,7 +107,7 @@ CIFAR10_DRAW_16_FAST = replace(
         *CIFAR10_DRAW_16.departures,
         CYCLE,
         MORE_STEPS,
-        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        Departure(("model.dropout",), CLIPPED_SHORT.reason),
         Departure(
             ("training.pose_share", "training.paste_share"),
             f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",
