@@ -202,6 +202,16 @@ class TestNotFinite:
         assert newest is not None and newest.step == 3, path
         assert all(value.isfinite().all() for value in newest.part("model").values())
 
+    def test_a_term_that_is_not_finite_on_held_out_images_stops_the_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        found = {"terms": {"cross_entropy": float("inf")}, "scores": {}}
+        monkeypatch.setattr(fit_module, "evaluate", lambda *given, **more: found)
+        with pytest.raises(TrainingError, match=r"epoch 1: .*cross_entropy is inf"):
+            list(fit(TINY, tmp_path, data=digits()))
+        newest = newest_checkpoint(tmp_path)
+        assert newest is not None and newest.step == 6
+
     def test_a_gradient_that_explodes_is_named_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         terms = Classification.terms
 

@@ -38,7 +38,7 @@ def test_stepping_by_hand_gives_the_episode(form: str, read: str) -> None:
         state = model.memory.start(4) if number == 0 else state
         state = model.memory.write(state, gaze.glances[number].code)
         recall = model.memory.recall(state, head_of(model).query(gaze.context))
-        torch.testing.assert_close(head_of(model).logits(recall), episode.logits[:, number], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(head_of(model).classify(recall), episode.logits[:, number], rtol=1e-4, atol=1e-5)
 
 
 def test_two_images_interleave_safely() -> None:

@@ -1,12 +1,13 @@
 """Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
 
+import math
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 from stawm.data import load_data
 from stawm.data.image_set import Splits
-from stawm.errors import UsageError
+from stawm.errors import TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.measure.evaluate import evaluate
@@ -96,6 +97,12 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
     if trainer.config.settle and progress.epoch + 1 == trainer.config.epochs and trainer.taught is trainer.model:
         settle(trainer.exported, feed.train, trainer.experiment, trainer.engine)
     found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
+    for name, value in found["terms"].items():
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"epoch {progress.epoch + 1}: the term {name} is {value} on held-out images; the last checkpoint is "
+                "kept; try a lower training.learning_rate or a smaller training.clip_norm"
+            )
     timing = {
         "seconds": progress.seconds,
         "evaluation_seconds": time.perf_counter() - started,

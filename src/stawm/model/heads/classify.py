@@ -108,10 +108,6 @@ class ClassificationHead(Head):
                 f"set model.heads.classify.classes={found}"
             )
 
-    def logits(self, recalls: Float[Tensor, "*any memory"]) -> Float[Tensor, "*any classes"]:
-        """The logits of each class."""
-        return self.classify(recalls)
-
     def forward(
         self,
         query: Float[Tensor, "batch memory"],
@@ -120,7 +116,7 @@ class ClassificationHead(Head):
         generator: Generator | None = None,
     ) -> Classified:
         """The belief after each glimpse."""
-        return Classified(query, recalls, self.logits(recalls))
+        return Classified(query, recalls, self.classify(recalls))
 
 
 def _labels(batch: Batch) -> Int[Tensor, "batch"]:
