@@ -71,9 +71,10 @@ def test_labels_are_needed(images: ImageSet):
         check_pictures(replace(images, labels=None), TINY.model)
 
 
-def test_an_empty_set_is_refused(images: ImageSet):
-    with pytest.raises(DataError, match="holds no images"):
-        check_pictures(some(images, 0), TINY.model)
+def test_an_empty_set_is_refused(model: Stawm, images: ImageSet):
+    for use in (lambda empty: check_pictures(empty, TINY.model), lambda empty: evaluate(model, empty)):
+        with pytest.raises(DataError, match="no images"):
+            use(some(images, 0))
 
 
 @pytest.mark.parametrize("classes", [9, 11])
