@@ -21,6 +21,7 @@ from stawm.store.checkpoint import (
     load_checkpoint,
     newest_checkpoint,
     save_checkpoint,
+    sweep,
 )
 from stawm.training.fit import fit
 from tiny_run import TINY, digits, with_data, with_model, with_training
@@ -76,9 +77,7 @@ def test_a_truncated_file_is_named_with_the_one_to_go_on_from(tmp_path: Path, ke
     save_checkpoint(tmp_path, checkpoint(1))
     path = save_checkpoint(tmp_path, checkpoint(2))
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(
-        CheckpointError, match=r"step-00000002.safetensors is truncated .*delete it to go on from step-00000001"
-    ):
+    with pytest.raises(CheckpointError, match=r"step-00000002\.safetensors.*truncated.*step-00000001"):
         newest_checkpoint(tmp_path)
     path.unlink()
     newest = newest_checkpoint(tmp_path)
@@ -95,10 +94,10 @@ def test_a_single_truncated_file_has_another_cure(tmp_path: Path):
 def test_a_file_that_is_no_checkpoint(tmp_path: Path):
     path = tmp_path / "step-00000001.safetensors"
     save_file({"x": torch.ones(1)}, path)
-    with pytest.raises(CheckpointError, match="is not a checkpoint of stawm"):
+    with pytest.raises(CheckpointError, match="not a checkpoint"):
         load_checkpoint(path)
     save_file({"x": torch.ones(1)}, path, metadata={"format": "9"})
-    with pytest.raises(CheckpointError, match="has format 9, this stawm reads 1"):
+    with pytest.raises(CheckpointError, match=r"format 9.* reads 1"):
         load_checkpoint(path)
 
 
@@ -125,11 +124,21 @@ def test_a_disk_that_fills_up_in_training_stops_the_run_which_can_go_on(tmp_path
         (with_model(dropout=0.3), r"model.dropout = 0.2, not 0.3"),
         (with_data(rotate=0.0), r"data.rotate = 10.0, not 0.0"),
         (replace(TINY, seed=5), r"seed = 0, not 5"),
+        (with_model(heads={}), r"model.heads.classify = .*, not None"),
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path: Path, other: Any, field: str):
-    with pytest.raises(CheckpointError, match=f"was begun with {field}; resume it as it was"):
+    with pytest.raises(CheckpointError, match=f"begun with {field}"):
         check_same(other, TINY, tmp_path)
+
+
+def test_what_unfinished_writing_left_behind_is_swept_away(tmp_path: Path):
+    for place in (tmp_path, tmp_path / "checkpoints", tmp_path / "weights"):
+        place.mkdir(exist_ok=True)
+        (place / ".model.safetensors.7.partial").touch()
+        (place / "kept").touch()
+    sweep(tmp_path)
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"kept"}
 
 
 def test_the_same_settings_pass_whatever_their_text_says(tmp_path: Path):
@@ -137,7 +146,7 @@ def test_the_same_settings_pass_whatever_their_text_says(tmp_path: Path):
 
 
 def test_resuming_without_a_run(tmp_path: Path):
-    with pytest.raises(CheckpointError, match="there is no run in"):
+    with pytest.raises(CheckpointError, match="no run in"):
         experiment_of(tmp_path)
     with pytest.raises(CheckpointError, match="start one without --resume"):
         next(fit(TINY, tmp_path / "nowhere", resume=True, data=digits(16, 5)))
@@ -173,8 +182,8 @@ class TestForeign:
         newest = newest_checkpoint(run)
         assert newest is not None
         assert "model.glimpses = 5, not 2" in self.refused(run, newest, experiment=with_model(glimpses=5))
-        assert "images of mnist-5k are not those" in self.refused(run, newest, checksum="other")
-        assert "in 2 processes, but this is 1" in self.refused(run, newest, world=2)
+        assert "images of mnist-5k" in self.refused(run, newest, checksum="other")
+        assert "2 processes" in self.refused(run, newest, world=2)
         shape = newest.tensors | {"model/what.bias": torch.zeros(3)}
         assert "of another model: " in self.refused(run, newest, tensors=shape)
         lost = {name: value for name, value in newest.tensors.items() if not name.startswith("random/")}

@@ -112,12 +112,12 @@ def test_what_has_no_memory_or_no_classes_is_refused(images: ImageSet):
     assert isinstance(vae, BetaVae)
     draws = build(replace(TINY.model, heads=heads(latent=2)))
     for model in (vae, draws):
-        with pytest.raises(UsageError, match="a model that classifies from its memory"):
+        with pytest.raises(UsageError, match="classifies"):
             controls(model, images)
 
 
 def test_pictures_that_cannot_be_exchanged_are_refused(model: Stawm, images: ImageSet):
-    with pytest.raises(DataError, match="there is 1; give at least two"):
+    with pytest.raises(DataError, match="there is 1"):
         controls(model, some(images, 1))
     with pytest.raises(DataError, match="no labels"):
         controls(model, replace(images, labels=None))
@@ -134,7 +134,7 @@ def test_the_verb_tells_them(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3] == "memory another's, query mean"
     error = found["controls"][3]["error_after_glimpse"]
-    assert lines[-2].startswith(f"  error {100 * error[-1]:.2f} %, of the class in memory ")
+    assert lines[-2].startswith(f"  error {100 * error[-1]:.2f} %")
     assert lines[-1] == f"  after each glimpse {100 * error[0]:.2f} %, {100 * error[1]:.2f} %"
     assert main(["evaluate", folder, "--json"]) == 0
     assert "controls" not in json.loads(capsys.readouterr().out)

@@ -118,7 +118,7 @@ def test_a_decoder_can_learn_one_sketch(block: str) -> None:
 
 
 def test_a_sketch_that_is_too_small_is_named() -> None:
-    with pytest.raises(ValueError, match="6×6 is too small for 3 layers"):
+    with pytest.raises(ValueError, match=r"6×6 .*3 layers"):
         ConvDecoder(1, 6, 6, filters=(4, 4, 4), strides=(2, 2, 2), block="norm3")
-    with pytest.raises(ValueError, match="one stride for each filter"):
+    with pytest.raises(ValueError, match="stride"):
         ConvDecoder(1, 28, 28, filters=(4, 4), strides=(2,), block="norm3")

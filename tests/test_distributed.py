@@ -72,5 +72,5 @@ def test_each_process_has_a_random_state_of_its_own(two: Path):
 
 
 def test_a_run_of_two_is_not_resumed_by_one(two: Path):
-    with pytest.raises(CheckpointError, match="in 2 processes, but this is 1; resume with torchrun and 2 processes"):
+    with pytest.raises(CheckpointError, match=r"2 processes.* 1.*torchrun"):
         next(fit(with_training(batch_size=8), two / "unbroken", data=digits(44, 29), resume=True))

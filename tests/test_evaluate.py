@@ -62,7 +62,7 @@ def test_leaves_the_model_as_it_was(model: Stawm, images: ImageSet, training: bo
 
 def test_images_of_another_shape_are_refused(model: Stawm, images: ImageSet):
     tall = replace(images, images=torch.zeros(23, 1, 32, 28, dtype=torch.uint8))
-    with pytest.raises(DataError, match=r"images of 1×32×28 .*the model takes 1×28×28; set model.image"):
+    with pytest.raises(DataError, match=r"1×32×28 .*1×28×28.*model\.image"):
         evaluate(model, tall, config=TINY.model)
 
 
@@ -71,9 +71,10 @@ def test_labels_are_needed(images: ImageSet):
         check_pictures(replace(images, labels=None), TINY.model)
 
 
-def test_an_empty_set_is_refused(images: ImageSet):
-    with pytest.raises(DataError, match="holds no images"):
-        check_pictures(some(images, 0), TINY.model)
+def test_an_empty_set_is_refused(model: Stawm, images: ImageSet):
+    for use in (lambda empty: check_pictures(empty, TINY.model), lambda empty: evaluate(model, empty)):
+        with pytest.raises(DataError, match="no images"):
+            use(some(images, 0))
 
 
 @pytest.mark.parametrize("classes", [9, 11])
@@ -83,5 +84,5 @@ def test_a_class_count_that_does_not_fit_is_refused(images: ImageSet, classes: i
 
 
 def test_a_label_beyond_the_classes_is_refused(images: ImageSet):
-    with pytest.raises(DataError, match="has 13 classes, the model answers 10"):
+    with pytest.raises(DataError, match=r"13 classes.* 10"):
         check_pictures(replace(images, labels=torch.full((23,), 12)), TINY.model)

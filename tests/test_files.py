@@ -27,5 +27,5 @@ def test_a_failure_keeps_what_was_there_and_leaves_nothing_behind(tmp_path: Path
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(StorageError, match=r"could not write .*file/words\.txt: .*; free some space or choose another"):
+    with pytest.raises(StorageError, match=r"file/words\.txt"):
         write_text(tmp_path / "file" / "words.txt", "words")

@@ -180,7 +180,7 @@ class TestNotFinite:
             list(fit(experiment, tmp_path, data=digits()))
         told = str(error.value)
         assert "\n" not in told
-        assert any(f"step {step}: the term cross_entropy is " in told for step in range(2, 17)), told
+        assert any(told.startswith(f"step {step}: the term cross_entropy") for step in range(2, 17)), told
         assert all(advice in told for advice in ("training.learning_rate", "training.warmup", "training.clip_norm"))
 
     def test_the_last_good_checkpoint_stays(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -195,12 +195,22 @@ class TestNotFinite:
             }
 
         monkeypatch.setattr(Classification, "terms", spoilt)
-        with pytest.raises(TrainingError, match=r"step 5: the term cross_entropy is nan; the last checkpoint is kept"):
+        with pytest.raises(TrainingError, match=r"step 5: .*cross_entropy is nan"):
             list(fit(TINY, tmp_path, data=digits()))
         [path] = list_checkpoints(tmp_path)
         newest = newest_checkpoint(tmp_path)
         assert newest is not None and newest.step == 3, path
         assert all(value.isfinite().all() for value in newest.part("model").values())
+
+    def test_a_term_that_is_not_finite_on_held_out_images_stops_the_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        found = {"terms": {"cross_entropy": float("inf")}, "scores": {}}
+        monkeypatch.setattr(fit_module, "evaluate", lambda *given, **more: found)
+        with pytest.raises(TrainingError, match=r"epoch 1: .*cross_entropy is inf"):
+            list(fit(TINY, tmp_path, data=digits()))
+        newest = newest_checkpoint(tmp_path)
+        assert newest is not None and newest.step == 6
 
     def test_a_gradient_that_explodes_is_named_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         terms = Classification.terms
@@ -210,16 +220,16 @@ class TestNotFinite:
             return {name: term + zero for name, term in terms(self, episode, batch).items()}
 
         monkeypatch.setattr(Classification, "terms", steep)
-        with pytest.raises(TrainingError, match=r"step 1: the gradient of \S+ is not finite"):
+        with pytest.raises(TrainingError, match=r"step 1: .*gradient of \S+\.\S+"):
             list(fit(TINY, tmp_path, data=digits()))
 
 
 @pytest.mark.parametrize(
     ("experiment", "error", "told"),
     [
-        (with_model(heads=heads(7)), DataError, "has 10 classes, the model answers 7"),
+        (with_model(heads=heads(7)), DataError, "10 classes.* 7"),
         (with_model(image=replace(TINY.model.image, channels=3)), DataError, "the model takes 3×28×28"),
-        (with_data(hold_out=16), DataError, "data.hold_out=16 leaves nothing of 16 images"),
+        (with_data(hold_out=16), DataError, "data.hold_out=16"),
         (with_data(hold_out=-1), UsageError, "data.hold_out is -1"),
         (with_training(epochs=0), UsageError, "training.epochs is 0"),
         (with_training(batch_size=0), UsageError, "training.batch_size is 0"),
@@ -240,13 +250,13 @@ def test_mistakes_are_told_before_the_first_step_and_leave_no_run(
 def test_a_folder_that_holds_a_run_is_not_overwritten(tmp_path: Path):
     list(fit(with_training(epochs=1), tmp_path, data=digits(16, 5)))
     before = (tmp_path / "metrics.jsonl").read_bytes()
-    with pytest.raises(UsageError, match=r"already holds a run; go on with it \(--resume\) or choose another folder"):
+    with pytest.raises(UsageError, match="--resume"):
         next(fit(with_training(epochs=1), tmp_path, data=digits(16, 5)))
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
 def test_an_unknown_device():
-    with pytest.raises(UsageError, match="cannot train on device 'abacus'"):
+    with pytest.raises(UsageError, match="abacus"):
         start_engine("abacus")
 
 
@@ -256,7 +266,7 @@ def test_without_tensorboard_curves_are_in_the_metrics_only(
     monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard.writer", None)
     journal = Journal(tmp_path, epoch=0, step=0)
     journal.close()
-    assert "tensorboard is not installed" in caplog.text
+    assert "tensorboard" in caplog.text
     assert not (tmp_path / "tensorboard").exists()
 
 

@@ -125,14 +125,14 @@ for wrong in ({"read": "rows"}, {"form": "dense"}):
 def test_compile_without_a_graph_break_and_names_refused():
     """Apart from pytest, whose shape checks cannot be compiled and would refuse a wrong name first."""
     run = subprocess.run([sys.executable, "-c", WITHOUT_SHAPE_CHECKS], capture_output=True, text=True, check=False)
-    assert run.stdout.splitlines() == [
+    *compiled, read, form = run.stdout.splitlines()
+    assert compiled == [
         "compiled trace codes",
         "compiled trace responses",
         "compiled matrix codes",
         "compiled matrix responses",
-        "unknown memory read 'rows'; choose codes or responses",
-        "unknown memory form 'dense'; choose auto, trace or matrix",
     ], run.stderr
+    assert "'rows'" in read and "'dense'" in form
 
 
 def test_a_copy_is_independent():
@@ -169,12 +169,12 @@ def test_print_shows_the_settings():
     ("settings", "words"),
     [
         ({"size": 0}, "memory size 0"),
-        ({"activation": "relu"}, "unknown memory activation 'relu'.*did you mean relu6"),
+        ({"activation": "relu"}, "'relu'.* relu6"),
         ({"activation": "zzz"}, "Activation\\(name, function, bound\\)"),
         ({"delta": 1.0, "eta": 2.0}, "0 < delta < 1, not delta=1.0"),
         ({"delta": -0.1}, "0 < delta < 1, not delta=-0.1"),
         ({"delta": 0.0, "learn_rates": True}, "0 < delta < 1, not delta=0.0"),
-        ({"eta": 0.2}, "eta > delta, not eta=0.2 with delta=0.2"),
+        ({"eta": 0.2}, "eta=0.2 with delta=0.2"),
         ({"eta": float("nan")}, "eta > delta"),
         ({"delta": 0.0, "eta": 0.0}, "eta > delta"),
         ({"theta": -0.5}, "theta >= 0, not theta=-0.5"),
@@ -194,11 +194,11 @@ def test_controls_may_never_forget_and_pass_nothing_on():
 
 def test_codes_that_do_not_fit_are_refused():
     memory = HebbRosenblatt(4)
-    with pytest.raises(UsageError, match="width 5 does not fit this memory; give width 4"):
+    with pytest.raises(UsageError, match=r"width 5.*width 4"):
         memory.write(memory.start(2), torch.ones(2, 5))
     with pytest.raises(UsageError, match="width 3 does not fit"):
         memory.recall(memory.start(2), torch.ones(2, 3))
-    with pytest.raises(UsageError, match=r"\(2, 0, 4\) cannot be written; give \[batch, at least 1, 4\]"):
+    with pytest.raises(UsageError, match=r"\(2, 0, 4\).*at least 1, 4\]"):
         memory(torch.ones(2, 0, 4), torch.ones(2, 4))
     with pytest.raises(UsageError, match=r"\(2, 3, 5\) cannot be written"):
         memory(torch.ones(2, 3, 5), torch.ones(2, 5))

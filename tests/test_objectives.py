@@ -7,12 +7,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
-from stawm.errors import DataError
+from stawm.errors import DataError, UsageError
 from stawm.model.heads.classify import Classification, Classified
 from stawm.model.heads.draw import Drawing, Drawn, concatenated_divergence, joint_divergence
-from stawm.model.heads.head import Batch, Judge, known_scores
+from stawm.model.heads.head import Answered, Batch, Judge, Objective, known_scores
 from tiny_model import heads, small
 
 IMAGES = torch.rand(2, 1, 12, 12)
@@ -90,6 +91,23 @@ def test_the_sketchpad_sums_both() -> None:
     assert set(both.terms(episode, batch)) == {"cross_entropy", "squared_error", "divergence"}
     assert set(both.scores(episode, batch)) == {"error", "mse"}
     assert {name: score.shape for name, score in both.after_each(episode, batch).items()} == {"error": (2, 3)}
+
+
+def test_two_heads_with_a_term_of_the_same_name_are_refused() -> None:
+    """Else the loss of one of them would be left out without a word."""
+    answered = Answered(
+        {"classify": Classified(torch.zeros(2, 3), torch.zeros(2, 1, 3), torch.zeros(2, 1, 2)), "mine": None}
+    )
+
+    class Mine(Objective):
+        def terms(self, answer: None, batch: Batch) -> dict[str, Tensor]:
+            return {"cross_entropy": torch.tensor(1.0)}
+
+    judge = Judge({"classify": Classification(), "mine": Mine()})
+    batch = Batch(torch.zeros(2, 1, 2, 2), torch.tensor([0, 1]))
+    with pytest.raises(UsageError, match="cross_entropy"):
+        judge.terms(answered, batch)
+    assert judge.scores(answered, batch).keys() == {"error"}
 
 
 def test_classification_needs_labels() -> None:

@@ -52,7 +52,7 @@ def test_what_lies_outside_is_refused_and_leaves_nothing_behind(path: str, tmp_p
     for number in (-1,) if whole else (-1.0, RANGES[path].high + 1, math.nan):
         wrong = (*value[:-1], number) if isinstance(value, tuple) and value else (number,)
         experiment: Experiment = changed(WHOLE, path, wrong if isinstance(value, tuple) else number)
-        with pytest.raises(UsageError, match=rf"^{path} is {number:g}; give a number (of|above|from) "):
+        with pytest.raises(UsageError, match=rf"^{path} is {number:g};"):
             next(fit(experiment, tmp_path / "run", data=digits()))
         assert not (tmp_path / "run").exists()
 

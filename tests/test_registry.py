@@ -1,6 +1,8 @@
 """Things by name: found when first asked for, added from outside, refused with the nearest name."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.metadata import EntryPoint, EntryPoints
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -53,8 +55,42 @@ def test_a_taken_name_is_refused_to_another_thing():
 def test_an_unknown_name_gets_the_nearest():
     fruits = named()
     fruits.add("apple", "red")
-    with pytest.raises(UsageError, match=r"fruit 'aple'.*did you mean apple"):
+    with pytest.raises(UsageError, match=r"fruit 'aple'.* apple\?"):
         fruits["aple"]
+
+
+def test_get_gives_the_default_for_an_unknown_name():
+    fruits = named()
+    fruits.add("apple", "red")
+    assert (fruits.get("apple"), fruits.get("pear"), fruits.get("pear", "green")) == ("red", None, "green")
+
+
+def test_a_thread_that_asks_while_another_imports_waits_for_everything(monkeypatch: pytest.MonkeyPatch):
+    fruits, begun, go_on = named(), Event(), Event()
+
+    def slow(group: str) -> list[EntryPoint]:
+        assert list(fruits) == [], "what is being imported may ask without end or deadlock"
+        begun.set()
+        assert go_on.wait(10)
+        return [EntryPoint(name="dumps", value="json:dumps", group=group)]
+
+    monkeypatch.setattr(module, "entry_points", slow)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(list, fruits)
+        assert begun.wait(10)
+        second = threads.submit(list, fruits)
+        assert not wait([second], timeout=0.1).done
+        go_on.set()
+        assert first.result(10) == second.result(10) == ["dumps"]
+
+
+def test_an_import_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch):
+    fruits, points = named(), [EntryPoint(name="broken", value="json:nothing", group="stawm.fruits")]
+    monkeypatch.setattr(module, "entry_points", lambda group: points)
+    with pytest.raises(AttributeError):
+        list(fruits)
+    points[0] = EntryPoint(name="dumps", value="json:dumps", group="stawm.fruits")
+    assert list(fruits) == ["dumps"]
 
 
 def test_other_packages_add_by_entry_point(monkeypatch: pytest.MonkeyPatch):

@@ -60,6 +60,6 @@ def test_a_run_settles_once_at_its_end_and_a_resumed_one_ends_the_same(tmp_path:
 
 def test_a_model_without_batch_norm_has_nothing_to_settle(tmp_path: Path) -> None:
     plain = {name: replace(getattr(TINY.model, name), block="plain4") for name in ("context", "glimpse")}
-    with pytest.raises(UsageError, match=r"training.settle=4 cannot be used.*leave it at 0"):
+    with pytest.raises(UsageError, match=r"training\.settle=4 "):
         next(fit(with_training(with_model(**plain), settle=4), tmp_path / "run", data=digits()))
     assert not (tmp_path / "run").exists()

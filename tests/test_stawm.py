@@ -10,6 +10,7 @@ from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import ImageConfig
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.stawm import Stawm
 from tiny_model import SMALL, head_of, heads, silent, small
 
 
@@ -37,7 +38,7 @@ def test_stepping_by_hand_gives_the_episode(form: str, read: str) -> None:
         state = model.memory.start(4) if number == 0 else state
         state = model.memory.write(state, gaze.glances[number].code)
         recall = model.memory.recall(state, head_of(model).query(gaze.context))
-        torch.testing.assert_close(head_of(model).logits(recall), episode.logits[:, number], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(head_of(model).classify(recall), episode.logits[:, number], rtol=1e-4, atol=1e-5)
 
 
 def test_two_images_interleave_safely() -> None:
@@ -131,6 +132,14 @@ def test_one_head_can_be_asked_alone_and_with_another_query() -> None:
     torch.testing.assert_close(alone.logits, model(images).logits)
     silence = model.ask(gaze.context, gaze.codes, gaze.scene, queries={"classify": torch.zeros(2, 10)})
     torch.testing.assert_close(silence.logits, head_of(model).classify.bias.expand(2, 3, 4))
+
+
+def test_a_head_with_the_name_of_a_part_is_refused() -> None:
+    """In files heads stand beside the parts, so the weights of one would take the place of the other's."""
+    model = small()
+    parts = {"context": model.context, "glimpse": model.glimpse, "policy": model.policy, "memory": model.memory}
+    with pytest.raises(UsageError, match="'where'"):
+        Stawm(**parts, heads={"where": head_of(model)}, hidden=4, glimpses=3, glimpse_size=(5, 5))
 
 
 def test_in_files_heads_stand_at_the_top_as_they_always_did() -> None:

@@ -85,11 +85,11 @@ def write_manifest(home: Path, name: str) -> None:
 def test_a_name_is_looked_up_in_the_package(package: Path):
     assert packaged() == ("mine",)
     assert isinstance(load("mine"), stawm.Stawm)
-    with pytest.raises(CheckpointError, match="no weights of that name; known are mine"):
+    with pytest.raises(CheckpointError, match="known are mine"):
         load("yours")
     (package / "weights" / "manifest.json").unlink()
     assert packaged() == ()
-    with pytest.raises(CheckpointError, match="no folder 'mine' here and no weights of that name; no weights come"):
+    with pytest.raises(CheckpointError, match=r"'mine'.*no weights"):
         load("mine")
 
 
@@ -106,18 +106,18 @@ def test_files_that_the_manifest_does_not_tell_of_are_refused(package: Path, fil
     content = path.read_bytes()
     # Still a whole file that could be loaded.
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if file == "model.safetensors" else content + b" ")
-    with pytest.raises(CheckpointError, match=rf"{file} is not the file that manifest.json tells of .*again") as error:
+    with pytest.raises(CheckpointError, match=rf"{file}.*manifest\.json.*SHA-256") as error:
         load("mine" if by_name else path.parent)
     assert one_line(error)
     path.unlink()
-    with pytest.raises(CheckpointError, match=rf"there is no .*{file}, of which manifest.json tells"):
+    with pytest.raises(CheckpointError, match=rf"no .*{file}.*manifest\.json"):
         load("mine")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"mine": 3}'])
 def test_a_broken_manifest(package: Path, text: str):
     (package / "weights" / "manifest.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"manifest.json cannot be read") as error:
+    with pytest.raises(CheckpointError, match=r"manifest\.json") as error:
         load("mine")
     assert one_line(error)
 
@@ -165,14 +165,14 @@ def one_line(error: pytest.ExceptionInfo[CheckpointError]) -> bool:
 
 def test_an_empty_or_missing_folder(tmp_path: Path):
     for path in (tmp_path, tmp_path / "nothing"):
-        with pytest.raises(CheckpointError, match=r"there are no weights in .*give a weights folder or a run folder"):
+        with pytest.raises(CheckpointError, match=r"no weights in "):
             load(path)
 
 
 def test_truncated_weights(folder: Path):
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(CheckpointError, match=r"model.safetensors is truncated or damaged .*again") as error:
+    with pytest.raises(CheckpointError, match=r"model\.safetensors.*damaged") as error:
         load(folder)
     assert one_line(error)
 
@@ -183,21 +183,21 @@ def test_one_of_the_two_files_missing(folder: Path):
         load(folder)
     (folder / "other").rename(folder / "model.safetensors")
     (folder / "config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"config.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json"):
         load(folder)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}'])
 def test_a_broken_config(folder: Path, text: str):
     (folder / "config.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"config.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json"):
         load(folder)
 
 
 def test_a_later_format(folder: Path):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"format": 3}))
-    with pytest.raises(CheckpointError, match="has format 3, this stawm reads 1 and 2"):
+    with pytest.raises(CheckpointError, match=r"format 3.* reads 1 and 2"):
         load(folder)
 
 
@@ -221,7 +221,7 @@ def test_weights_of_another_model(folder: Path):
 
 def test_a_run_without_a_checkpoint(tmp_path: Path):
     (tmp_path / "experiment.json").write_text(json.dumps(TINY.to_dict()))
-    with pytest.raises(CheckpointError, match="has no checkpoint yet"):
+    with pytest.raises(CheckpointError, match="no checkpoint"):
         load(tmp_path)
 
 

@@ -48,7 +48,7 @@ def drawn_by(canvases: Tensor, poses: Tensor, masks: Tensor | None = None) -> Dr
     latent, memory = torch.zeros(batch, glimpses, 2), torch.zeros(batch, glimpses, 6)
     sketches = torch.zeros(batch, glimpses, channels, 4, 4)
     painting = Painting(canvases, torch.zeros_like(canvases), masks)
-    return Drawn(memory[:, 0], memory, latent, latent, sketches, poses, painting)
+    return Drawn(memory[:, 0], memory, latent, latent, painting, sketches, poses)
 
 
 def flat(colour: Colour, height: int = 12, width: int = 12) -> Tensor:

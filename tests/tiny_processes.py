@@ -12,7 +12,7 @@ from stawm.experiments.build import judge_of
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
 from stawm.training.journal import Step
-from stawm.training.learner import Learner
+from stawm.training.trainer import Learner
 from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
+from threading import RLock
 from typing import Any, Generic, TypeVar, overload
 
 from stawm.errors import UsageError
@@ -25,7 +26,8 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked."""
         self.what, self.home, self.group, self.kind = what, home, group, kind
         self._things: dict[str, Thing] = {}
-        self._complete = False
+        self._complete = self._finding = False
+        self._lock = RLock()
 
     @overload
     def add(self, name: str, thing: Added) -> Added: ...
@@ -48,33 +50,44 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
     def __getitem__(self, name: str) -> Thing:
         """The thing of that name; an unknown one is a `UsageError` that offers the nearest."""
-        self._find()
-        if name in self._things:
-            return self._things[name]
-        near = get_close_matches(name, self._things, n=1)
+        things = self._found()
+        if name in things:
+            return things[name]
+        near = get_close_matches(name, things, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
-            f"there is no {self.what} {name!r}; {hint}known are {', '.join(self._things)} "
+            f"there is no {self.what} {name!r}; {hint}known are {', '.join(things)} "
             "(one of your own must be imported first)"
         )
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The thing of that name, or `default`."""
+        return self._found().get(name, default)
+
     def __contains__(self, name: object) -> bool:
-        self._find()
-        return name in self._things
+        return name in self._found()
 
     def __iter__(self) -> Iterator[str]:
-        self._find()
-        return iter(self._things)
+        return iter(self._found())
 
     def __len__(self) -> int:
-        self._find()
-        return len(self._things)
+        return len(self._found())
 
-    def _find(self) -> None:
-        """Import whatever registers itself, once."""
+    def _found(self) -> dict[str, Thing]:
+        """All things, after whatever registers itself was imported; another thread waits until that is done."""
         if self._complete:
-            return
-        self._complete = True
+            return self._things
+        with self._lock:
+            if not self._complete and not self._finding:  # A module that is being imported may ask, too.
+                self._finding = True
+                try:
+                    self._import()
+                    self._complete = True
+                finally:
+                    self._finding = False
+        return self._things
+
+    def _import(self) -> None:
         for found in iter_modules(import_module(self.home).__path__):
             module = import_module(f"{self.home}.{found.name}")
             for thing in vars(module).values() if self.kind else ():
@@ -87,7 +100,6 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two things are one, or a class or function that was defined again in the same place."""
-    names = [
-        (thing.__module__, thing.__qualname__) if hasattr(thing, "__qualname__") else thing for thing in (one, other)
-    ]
-    return names[0] == names[1]
+    if hasattr(one, "__qualname__") and hasattr(other, "__qualname__"):
+        return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+    return one == other

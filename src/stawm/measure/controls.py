@@ -33,15 +33,6 @@ class Control:
         return self.error_after_glimpse[-1]
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What a model wrote and asked over a whole set of pictures."""
-
-    codes: Float[Tensor, "count glimpse memory"]
-    queries: Float[Tensor, "count memory"]
-    labels: Int[Tensor, "count"]
-
-
 @torch.no_grad()
 def controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: int = 0) -> tuple[Control, ...]:
     """The error of a classifier as it is, with memories exchanged, with one query for all pictures, and with both.
@@ -51,18 +42,19 @@ def controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: i
     """
     if not isinstance(model, Stawm) or HEAD not in model.heads:
         raise UsageError("controls exchange the memories of a model that classifies from its memory; give such a model")
-    trained = model.training
+    labels, trained = pictures.labels, model.training
+    if labels is None:
+        raise DataError(f"{pictures.name} has no labels, and errors need them; sort the images into class folders")
+    owners = {"own": torch.arange(len(pictures)), "another's": another(len(pictures), seed)}
     model.eval()
-    looked = _look(model, pictures, batch_size)
-    others = another(len(pictures), seed)
-    mean = looked.queries.mean(0, keepdim=True).expand_as(looked.queries)
+    codes, own = _look(model, pictures, batch_size)
+    queries = {"own": own, "mean": own.mean(0, keepdim=True).expand_as(own)}
     found = []
     for memory, query in product(("own", "another's"), ("own", "mean")):
-        owner = torch.arange(len(pictures)) if memory == "own" else others
-        queries = looked.queries if query == "own" else mean
-        answers = _answers(model, looked.codes[owner], queries, batch_size)
-        wrong = (answers != looked.labels[:, None]).double().mean(0)
-        followed = (answers[:, -1] == looked.labels[owner]).double().mean()
+        owner = owners[memory]
+        answers = _answers(model, codes[owner], queries[query], batch_size)
+        wrong = (answers != labels[:, None]).double().mean(0)
+        followed = (answers[:, -1] == labels[owner]).double().mean()
         found.append(Control(memory, query, tuple(wrong.tolist()), float(followed)))
     model.train(trained)
     return tuple(found)
@@ -78,17 +70,17 @@ def another(count: int, seed: int) -> Int[Tensor, "count"]:
     return others
 
 
-def _look(model: Stawm, pictures: ImageSet, batch_size: int) -> Looked:
+def _look(
+    model: Stawm, pictures: ImageSet, batch_size: int
+) -> tuple[Float[Tensor, "count glimpse memory"], Float[Tensor, "count memory"]]:
     """The codes that the model writes for each picture, and the query that it makes of the picture's context."""
-    if pictures.labels is None:
-        raise DataError(f"{pictures.name} has no labels, and errors need them; sort the images into class folders")
     device = next(model.parameters()).device
     codes, queries = [], []
     for indices in torch.arange(len(pictures)).split(batch_size):
         gaze = model.gaze(batch_of(pictures, indices, device).images)
         queries.append(model.head(HEAD).query(gaze.context).cpu())
         codes.append(gaze.codes.cpu())
-    return Looked(torch.cat(codes), torch.cat(queries), pictures.labels)
+    return torch.cat(codes), torch.cat(queries)
 
 
 def _answers(

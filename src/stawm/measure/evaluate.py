@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from stawm.data.image_set import FeatureSet, ImageSet, batch_of
+from stawm.errors import DataError
 from stawm.experiments.build import Learning
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import ModelConfig
@@ -33,6 +34,8 @@ def evaluate(
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
     """
+    if not len(images):
+        raise DataError(f"{images.name} holds no images; give at least one")
     if config is not None and isinstance(images, ImageSet):
         check_pictures(images, config)
     device = next(model.parameters()).device
@@ -52,12 +55,10 @@ def evaluate(
 
 
 def _plain(answered: Answered) -> Judge:
-    """Plain measures for the answers that were given."""
     return Judge({name: HEADS[name].objective(HEADS[name].Config()) for name in answered.answers})
 
 
 def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -> dict[str, Tensor]:
-    """Everything that is averaged over the images, by prefixed name."""
     measures = {TERM + name: term for name, term in judge.terms(answered, batch).items()}
     measures |= {SCORE + name: score.double().mean() for name, score in judge.scores(answered, batch).items()}
     measures |= {HEALTH + name: value for name, value in health(answered, model).items()}

@@ -67,30 +67,22 @@ def _of_glimpses(poses: Float[Tensor, "batch glimpse 2 3"]) -> dict[str, Tensor]
 
 def warnings(values: Mapping[str, float]) -> list[str]:
     """What is wrong with a run of this health and what to try, one sentence each; none if all is well."""
-    return [*_of_recalls(values), *_of_places(values)]
-
-
-def _of_recalls(values: Mapping[str, float]) -> list[str]:
-    silent, saturated = values.get("recalls_silent", 0.0), values.get("recalls_saturated", 0.0)
-    if silent + saturated <= STUCK_SHARE:
-        return []
-    return [
-        f"the memory is saturated: {saturated:.0%} of recall units are at their upper bound and {silent:.0%} at "
-        "zero, where no gradient passes; lower the learning rate or eta, or use warm-up"
-    ]
-
-
-def _of_places(values: Mapping[str, float]) -> list[str]:
     found = []
-    shares = [values[f"outside/{glimpse}"] for glimpse in range(1, _glimpses(values) + 1)]
-    left = [(glimpse, share) for glimpse, share in enumerate(shares, 1) if share > LEFT_SHARE]
-    if left:
-        which = ", ".join(f"{glimpse} ({share:.0%})" for glimpse, share in left)
+    silent, saturated = values.get("recalls_silent", 0.0), values.get("recalls_saturated", 0.0)
+    if silent + saturated > STUCK_SHARE:
         found.append(
-            f"glimpses have left the image (share outside): {which}; lower the learning rate or use warm-up, and "
-            "start again if they do not come back"
+            f"the memory is saturated: {saturated:.0%} of recall units are at their upper bound and {silent:.0%} at "
+            "zero, where no gradient passes; lower the learning rate or eta, or use warm-up"
         )
-    spreads = [values[f"shift_spread/{glimpse}"] for glimpse in range(1, len(shares) + 1)]
+    glimpses = range(1, 1 + sum(name.startswith("outside/") for name in values))
+    shares = {glimpse: values[f"outside/{glimpse}"] for glimpse in glimpses}
+    left = [f"{glimpse} ({share:.0%})" for glimpse, share in shares.items() if share > LEFT_SHARE]
+    if left:
+        found.append(
+            f"glimpses have left the image (share outside): {', '.join(left)}; lower the learning rate or use warm-up, "
+            "and start again if they do not come back"
+        )
+    spreads = [values[f"shift_spread/{glimpse}"] for glimpse in glimpses]
     if spreads and values["moved"] > MOVED and max(*spreads, values["path_spread"]) < ONE_PLACE:
         found.append(
             f"all glimpses of all images look at one place (their centres differ by {max(spreads):.3f} or less); "
@@ -99,17 +91,12 @@ def _of_places(values: Mapping[str, float]) -> list[str]:
     return found
 
 
-def _glimpses(values: Mapping[str, float]) -> int:
-    return sum(name.startswith("outside/") for name in values)
-
-
 def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tensor, "*rest"]:
     """The standard deviation of centres along an axis: the root of both coordinates' variances together."""
     return centres.var(axis, correction=0).sum(-1).sqrt()
 
 
 def _stuck(name: str, units: Tensor, bound: float) -> dict[str, Tensor]:
-    """The shares of units at the upper bound, and at zero."""
     silent = SILENT * (bound if math.isfinite(bound) else 1.0)
     return {
         f"{name}_saturated": (units >= SATURATED * bound).to(units.dtype).mean(),

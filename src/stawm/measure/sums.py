@@ -36,7 +36,8 @@ def all_reduced(engine: "Fabric | None", sums: Sums) -> Sums:
     own = torch.tensor([sums[name] for name in sorted(sums)], dtype=torch.float64, device=engine.device)
     joined = engine.all_reduce(own, reduce_op="sum")
     assert isinstance(joined, Tensor)
-    return dict(zip(sorted(sums), joined.tolist(), strict=True))
+    found = dict(zip(sorted(sums), joined.tolist(), strict=True))
+    return {name: found[name] for name in sums}
 
 
 def averaged(engine: "Fabric", sums: Sums) -> Sums:

@@ -48,7 +48,6 @@ class DeltaRule(Memory):
     Config = DeltaRuleConfig
 
     def __init__(self, size: int, *, eta: float = 1.0, activation: str | Activation = "relu6") -> None:
-        """A memory of `size` numbers that corrects the share `eta` of a difference."""
         super().__init__()
         self.size, self.eta, self.activation = size, eta, activation_for(activation)
         self.bound = self.activation.bound
@@ -98,6 +97,5 @@ class DeltaRule(Memory):
 
 
 def _read(state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
-    """Wᵀ q."""
     matches = torch.bmm(query.unsqueeze(1), state.directions.mT)
     return torch.bmm(matches, state.corrections).squeeze(1)

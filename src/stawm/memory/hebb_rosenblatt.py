@@ -90,17 +90,11 @@ class HebbRosenblattConfig(MemoryConfig):
 
 @MEMORIES.add("hebb-rosenblatt")
 class HebbRosenblatt(Memory):
-    """A memory over any sequence of codes; it owns the rates, and states are values that the caller keeps.
+    """A memory of width `size` over any sequence of codes; it owns the rates, and the caller keeps the states.
 
-    Args:
-        size: M, the width of codes, responses, queries and recalls.
-        read: What a query is matched with: "codes" (Appendix A) or "responses".
-        activation: φ, by name or as an `Activation`.
-        form: "trace", "matrix", or "auto", which begins as a trace and folds it into a matrix once that is cheaper.
-        learn_rates: Whether the rates are parameters; they then stay in the region 0 < δ < 1, η > δ, θ ≥ 0.
-        delta: The decay to start from.
-        eta: The learning rate to start from.
-        theta: The identity share to start from.
+    A query is matched with what `read` names. The `form` "auto" begins as a trace and folds it into a matrix once that
+    is cheaper. With `learn_rates` the three rates are parameters, which start from those given and stay in the region
+    0 < δ < 1, η > δ, θ ≥ 0.
     """
 
     Config = HebbRosenblattConfig
@@ -118,7 +112,6 @@ class HebbRosenblatt(Memory):
         eta: float = 0.4,
         theta: float = 0.5,
     ):
-        """A memory with no state of its own."""
         super().__init__()
         if size < 1:
             raise UsageError(f"memory size {size} is too small; give at least 1")
@@ -127,13 +120,11 @@ class HebbRosenblatt(Memory):
         if form not in ("auto", "trace", "matrix"):
             raise UsageError(f"unknown memory form {form!r}; choose auto, trace or matrix")
         check_rates(delta, eta, theta, learnt=learn_rates)
-        self.size = size
+        self.size, self.learn_rates, self.starting_rates = size, learn_rates, (delta, eta, theta)
         self.read: Read = read
+        self.form: Form = form
         self.activation = activation_for(activation)
         self.bound = self.activation.bound
-        self.form: Form = form
-        self.learn_rates = learn_rates
-        self.starting_rates = (delta, eta, theta)
         if learn_rates:
             self.shift = nn.Parameter(torch.zeros(3))
         else:
@@ -215,10 +206,7 @@ class HebbRosenblatt(Memory):
     def forward(
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
     ) -> Recalls:
-        """What `query` reads back after each of `codes` is written to an empty memory, and the state at the end.
-
-        Several queries, [batch query memory], are put to the same memory; it is written once.
-        """
+        """What each query reads back after each of `codes` is written; a known sequence may be quicker as a trace."""
         self.check_codes(codes)
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)

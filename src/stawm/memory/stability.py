@@ -7,6 +7,7 @@ number of stimuli g_n in its sums, which is N + 1 as printed, n = 0 … N.
 
 import math
 from collections.abc import Iterator
+from itertools import islice, pairwise
 
 import torch
 from jaxtyping import Float
@@ -73,15 +74,12 @@ def fixed_point(
     Settled means that no value rose by more than `tolerance` of the bound; a sequence that rises and is bounded must
     get there, so running out of `most` steps is an error.
     """
-    size, count = codes.shape[1], codes.shape[0]
+    count, size = codes.shape
     largest = gamma_bound(delta, eta, size=size, count=count, code=codes.max().item(), response=activation.bound)
-    before = None
-    for step, gamma in enumerate(iterate_gamma(codes, delta, eta, theta, activation)):
-        if before is not None and (gamma - before).max().item() <= tolerance * largest:
+    iterates = pairwise(iterate_gamma(codes, delta, eta, theta, activation))
+    for before, gamma in islice(iterates, most):
+        if (gamma - before).max().item() <= tolerance * largest:
             return gamma
-        if step == most:
-            break
-        before = gamma
     raise UsageError(f"gamma still rises after {most} steps; raise `most` or `tolerance`")
 
 

@@ -1,5 +1,6 @@
 """Self-supervised learning of a head: a frozen model, and one head that learns from what it sees (Section 4.2)."""
 
+from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 import torch
@@ -12,7 +13,7 @@ from stawm.model.stawm import Remembered, Stawm
 Frozen = TypeVar("Frozen", bound=nn.Module)
 
 
-class Readout(nn.Module, Generic[Frozen]):
+class Readout(nn.Module, ABC, Generic[Frozen]):
     """A frozen model of which only some parts learn; the others stay in evaluation mode and get no gradient.
 
     What the frozen parts make of a picture is one row of numbers, its *features*. They do not change while the rest
@@ -36,22 +37,17 @@ class Readout(nn.Module, Generic[Frozen]):
             part.train(mode)
         return self
 
-    @torch.no_grad()
-    def features(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
-        """What the frozen parts make of each picture."""
-        return self.seen(images)
-
     def forward(self, pictures: Float[Tensor, "batch *picture"]) -> Answered:
         """The answers for pictures, [batch channel height width], or for stored features of them, [batch features]."""
         return self.answers(self.features(pictures) if pictures.dim() == 4 else pictures)
 
-    def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
-        """The features of each picture; each kind of model has its own."""
-        raise NotImplementedError
+    @abstractmethod
+    def features(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
+        """What the frozen parts make of each picture, without gradients."""
 
+    @abstractmethod
     def answers(self, features: Float[Tensor, "batch features"]) -> Answered:
-        """The answers that the learning parts give; each kind of model has its own."""
-        raise NotImplementedError
+        """What the learning parts answer."""
 
 
 class MemoryReadout(Readout[Stawm]):
@@ -70,7 +66,8 @@ class MemoryReadout(Readout[Stawm]):
         """The memory that is written and read."""
         return self.model.memory
 
-    def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
+    @torch.no_grad()
+    def features(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
         """Context and codes, laid end to end."""
         gaze = self.model.gaze(images)
         return torch.cat([gaze.context, gaze.codes.flatten(1)], 1)

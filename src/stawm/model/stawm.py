@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from stawm.errors import UsageError
 from stawm.memory.protocol import Memory
 from stawm.model.heads.classify import Classified
-from stawm.model.heads.head import Answer, Head, Scene
+from stawm.model.heads.head import Answer, Answered, Head, Scene
 from stawm.model.policy import Policy, PolicyState
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
@@ -58,13 +58,12 @@ class Gaze:
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """A memory that was written and asked: the codes, the terminal state, and the answer of each head by its name."""
+class Remembered(Answered):
+    """A memory that was written and asked: the answers of the heads, the codes, and the terminal state."""
 
     codes: Float[Tensor, "batch glimpse memory"]
     state: Any
     """The terminal memory."""
-    answers: Mapping[str, Answer]
 
     @property
     def logits(self) -> Float[Tensor, "batch glimpse classes"]:
@@ -115,6 +114,8 @@ class Stawm(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
         self.where = nn.Linear(hidden if where == "emission" else 6, memory.size)
+        if taken := [name for name, _ in self.named_children() if name in heads]:
+            raise UsageError(f"a head cannot be called {taken[0]!r}, as a part of the model is; choose another name")
         self.register_state_dict_post_hook(_heads_to_top)
         self.register_load_state_dict_pre_hook(_heads_from_top)
 
@@ -193,7 +194,7 @@ class Stawm(nn.Module):
         found = self.memory(codes, torch.stack(list(asked.values()), 1))
         recalls = dict(zip(asked, found.recalls.unbind(1), strict=True))
         answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}
-        return Remembered(codes, found.state, answers)
+        return Remembered(answers, codes, found.state)
 
     def head(self, name: str) -> Head:
         """The head of this name; a model without it is a `UsageError`."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import Experiment
-from stawm.files import PARTIAL, whole_file, write_text
+from stawm.files import PARTIAL, write_bytes, write_text
 
 FORMAT = 1
 KEEP = 2
@@ -56,8 +56,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
         "state": json.dumps(state),
     }
     path = run / CHECKPOINTS / f"step-{checkpoint.step:08d}.safetensors"
-    with whole_file(path) as partial:
-        write_tensors(checkpoint.tensors, partial, header)
+    write_bytes(path, tensor_bytes(checkpoint.tensors, header))
     for old in list_checkpoints(run)[:-KEEP]:
         old.unlink(missing_ok=True)
     return path
@@ -127,18 +126,12 @@ def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
 
 def sweep(run: Path) -> None:
     """Remove what unfinished writing left behind in the folder of a run."""
-    for folder in (run, run / CHECKPOINTS):
-        for leftover in folder.glob(f".*{PARTIAL}"):
-            leftover.unlink(missing_ok=True)
-
-
-def write_tensors(tensors: dict[str, Tensor], path: Path, header: dict[str, str]) -> None:
-    """Write tensors and a header of strings to a safetensors file; a failing disk is an `OSError`."""
-    path.write_bytes(tensor_bytes(tensors, header))
+    for leftover in (*run.glob(f".*{PARTIAL}"), *run.glob(f"*/.*{PARTIAL}")):
+        leftover.unlink(missing_ok=True)
 
 
 def tensor_bytes(tensors: dict[str, Tensor], header: dict[str, str]) -> bytes:
-    """A safetensors file, as bytes."""
+    """A safetensors file of tensors and a header of strings, as bytes."""
     return save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, metadata=header)
 
 
@@ -156,8 +149,8 @@ def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, st
 def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """The dotted name of the first of nested settings that differs, with the value wanted and the one stored."""
     if isinstance(wanted, dict) and isinstance(stored, dict):
-        for key in wanted:
-            found = first_difference(wanted[key], stored.get(key), f"{name}.{key}" if name else key)
+        for key in wanted | stored:
+            found = first_difference(wanted.get(key), stored.get(key), f"{name}.{key}" if name else key)
             if found:
                 return found
         return None

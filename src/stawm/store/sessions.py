@@ -84,7 +84,8 @@ def commit(package: Path = Path(stawm.__file__).parent) -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    command = ["git", "-C", str(folder), *arguments]
+    # Without optional locks: the index of the clone is not written, so a run never stands in the way of its user.
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -19,8 +19,8 @@ from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
-from stawm.files import whole_file, write_text
-from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes, write_tensors
+from stawm.files import write_bytes, write_text
+from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
 
 FORMAT = 2
 READ = (1, 2)
@@ -79,8 +79,7 @@ def export(
         "experiment": experiment.to_dict(),
         "metrics": metrics or {},
     }
-    with whole_file(folder / MODEL) as partial:
-        write_tensors(halved(model) if half else model.state_dict(), partial, HEADER)
+    write_bytes(folder / MODEL, tensor_bytes(halved(model) if half else model.state_dict(), HEADER))
     write_text(folder / CONFIG, json.dumps(config, indent=2) + "\n")
     return folder
 
@@ -181,7 +180,7 @@ def _named(name: str) -> Path:
 
 def _check_files(folder: Path) -> None:
     """Refuse files that are not those which the manifest beside `folder` tells of; without one, all are taken."""
-    for name, known in read_manifest(folder.parent).get(folder.name, {"files": {}})["files"].items():
+    for name, known in read_manifest(folder.parent).get(folder.name, {}).get("files", {}).items():
         path = folder / name
         if not path.is_file():
             raise CheckpointError(
@@ -230,7 +229,6 @@ def _from_checkpoint(run: Path) -> Trained:
 
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:
-    """A model of the experiment with these weights, in evaluation mode."""
     with torch.random.fork_rng(devices=[]):
         model = build(experiment.model)
     try:

@@ -10,8 +10,7 @@ from stawm.store.checkpoint import Checkpoint
 from stawm.store.sessions import note_session
 from stawm.store.weights import WEIGHTS, export
 from stawm.training.feed import Feed
-from stawm.training.journal import Journal, Record
-from stawm.training.progress import Progress
+from stawm.training.journal import Journal, Progress, Record
 from stawm.training.trainer import Trainer
 
 
@@ -27,7 +26,7 @@ class Books:
         """Where the run stands: at its beginning, or at its newest checkpoint, which is put back."""
         progress = self._resumed() if resume else None
         if progress is None:
-            self.trainer.begin(self.experiment)
+            self.trainer.begin()
             progress = Progress()
         self.engine.barrier()
         if self.engine.is_global_zero:
@@ -71,7 +70,6 @@ class Books:
             self._export(self.journal)
 
     def _resumed(self) -> Progress | None:
-        """Where the newest checkpoint stands, after it was put back; none if there is none."""
         checkpoint = checkpoints.newest_checkpoint(self.run)
         if checkpoint is None:
             return None
@@ -84,7 +82,6 @@ class Books:
         return Progress(checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds)
 
     def _export(self, journal: Journal) -> None:
-        """Write the weights, with what the last epoch's evaluation found."""
         entry = journal.entries[-1]
         found = {name: value for name, value in entry["held_out"].items() if name != "health"}
         metrics = {"epoch": entry["epoch"]} | found

@@ -1,12 +1,13 @@
 """Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
 
+import math
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 from stawm.data import load_data
 from stawm.data.image_set import Splits
-from stawm.errors import UsageError
+from stawm.errors import TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.measure.evaluate import evaluate
@@ -17,8 +18,7 @@ from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
-from stawm.training.journal import OnStep, Record, Step
-from stawm.training.progress import Progress
+from stawm.training.journal import OnStep, Progress, Record, Step
 from stawm.training.schedule import learning_rate
 from stawm.training.trainer import Trainer
 
@@ -60,7 +60,6 @@ def fit(
 
 
 def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_step: OnStep | None) -> None:
-    """Take the steps that are left of the epoch under way."""
     begun = time.perf_counter()
     pictures = feed.of_epoch(progress.epoch)
     before, started = progress.seconds, time.perf_counter()
@@ -77,7 +76,6 @@ def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_st
 
 
 def _step(feed: Feed, trainer: Trainer, progress: Progress) -> Step:
-    """The step that was just taken, as a progress bar shows it."""
     epochs, rate = trainer.config.epochs, progress.position / max(progress.seconds, 1e-9)
     return Step(
         epoch=progress.epoch + 1,
@@ -99,6 +97,12 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
     if trainer.config.settle and progress.epoch + 1 == trainer.config.epochs and trainer.taught is trainer.model:
         settle(trainer.exported, feed.train, trainer.experiment, trainer.engine)
     found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
+    for name, value in found["terms"].items():
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"epoch {progress.epoch + 1}: the term {name} is {value} on held-out images; the last checkpoint is "
+                "kept; try a lower training.learning_rate or a smaller training.clip_norm"
+            )
     timing = {
         "seconds": progress.seconds,
         "evaluation_seconds": time.perf_counter() - started,

@@ -1,18 +1,40 @@
-"""What a run writes down for people: one record an epoch, in metrics.jsonl and in TensorBoard."""
+"""Where a run stands, and what it writes down for people: one record an epoch, in metrics.jsonl and TensorBoard."""
 
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stawm.errors import CheckpointError
 from stawm.files import write_text
+from stawm.measure.sums import Sums, add, means
 
 logger = logging.getLogger(__name__)
 
 METRICS = "metrics.jsonl"
+
+
+@dataclass
+class Progress:
+    """Where a run stands: what a checkpoint keeps besides tensors."""
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    sums: Sums = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def count(self, measured: dict[str, float]) -> None:
+        """Add the measures of one more step."""
+        add(self.sums, measured)
+        self.step += 1
+        self.position += 1
+
+    def means(self, prefix: str) -> dict[str, float]:
+        """The means over the epoch so far of the measures with this prefix, which is taken off."""
+        return means(self.sums, prefix)
 
 
 @dataclass(frozen=True)
@@ -99,11 +121,10 @@ class Journal:
         """Enter `record`."""
         self.entries.append(record.to_dict())
         self._write()
-        if self.board is None:
-            return
-        for name, value in _scalars(record.to_dict()):
-            self.board.add_scalar(name, value, record.step)
-        self.board.flush()
+        if self.board is not None:
+            for name, value in _scalars(self.entries[-1]):
+                self.board.add_scalar(name, value, record.step)
+            self.board.flush()
 
     def _write(self) -> None:
         write_text(self.path, "".join(json.dumps(entry, allow_nan=False) + "\n" for entry in self.entries))

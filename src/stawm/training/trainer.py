@@ -1,17 +1,20 @@
-"""A model under training: one step at a time, and all of its state as named tensors."""
+"""A model under training, with what it is judged by: one step at a time, and all of its state as named tensors."""
 
 import copy
 import math
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from stawm.errors import CheckpointError, TrainingError
 from stawm.experiments.build import Learning, Model, build, judge_of, learning_part
 from stawm.experiments.experiment import Experiment
-from stawm.measure.sums import HEALTH, TERM
+from stawm.measure.health import health
+from stawm.measure.sums import HEALTH, SCORE, TERM
+from stawm.model.heads.head import Batch, Judge
 from stawm.store.checkpoint import Checkpoint
 from stawm.training.averages import average_decay, update_average
 from stawm.training.engine import (
@@ -22,7 +25,6 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.learner import Learner
 from stawm.training.schedule import learning_rate
 from stawm.training.start import start_from
 
@@ -32,6 +34,28 @@ if TYPE_CHECKING:
 EXAMINE_EVERY = 20
 """Steps between looks at the health of the run; the last step of an epoch is always looked at."""
 GRADIENT_NORM = HEALTH + "gradient_norm"
+
+
+class Learner(nn.Module):
+    """Images, or stored features, and labels in, named scalars out: plain tensors, so that DDP can wrap it whole."""
+
+    def __init__(self, model: Learning, judge: Judge) -> None:
+        super().__init__()
+        self.model, self.judge = model, judge
+
+    def forward(
+        self,
+        images: Float[Tensor, "batch *picture"],
+        labels: Int[Tensor, "batch"] | None,
+        examine: bool = False,
+    ) -> dict[str, Float[Tensor, ""]]:
+        """The loss terms (`term/…`, with gradients), mean scores (`score/…`) and, if `examine`, the `health/…`."""
+        answered, batch = self.model(images), Batch(images, labels)
+        named = {TERM + name: term for name, term in self.judge.terms(answered, batch).items()}
+        named |= {SCORE + name: score.mean().detach() for name, score in self.judge.scores(answered, batch).items()}
+        if examine:
+            named |= {HEALTH + name: value for name, value in health(answered, self.model).items()}
+        return named
 
 
 class Trainer:
@@ -70,10 +94,10 @@ class Trainer:
         """The model, and its average where there is one."""
         return (self.model,) if self.average is None else (self.model, self.average)
 
-    def begin(self, experiment: Experiment) -> None:
+    def begin(self) -> None:
         """Take up the weights that the experiment starts from, if it names any."""
-        if experiment.training.start_from:
-            start_from(self.model, experiment)
+        if self.config.start_from:
+            start_from(self.model, self.experiment)
             if self.average is not None:
                 self.average.load_state_dict(self.model.state_dict())
 
@@ -131,7 +155,8 @@ class Trainer:
         terms = [(name.removeprefix(TERM), value) for name, value in measured.items() if name.startswith(TERM)]
         wrong = [f"the term {name} is {value}" for name, value in terms if not math.isfinite(value)]
         if not wrong and not math.isfinite(measured[GRADIENT_NORM]):
-            broken = (name for name, weight in self.model.named_parameters() if not _finite(weight.grad))
+            gradients = ((name, weight.grad) for name, weight in self.model.named_parameters())
+            broken = (name for name, each in gradients if each is not None and not each.isfinite().all())
             wrong = [f"the gradient of {next(broken, 'the loss')} is not finite"]
         if wrong:
             rate, clip = learning_rate(self.config, step, self.steps_per_epoch), self.config.clip_norm
@@ -139,7 +164,3 @@ class Trainer:
                 f"step {step + 1}: {wrong[0]}; the last checkpoint is kept; try a lower training.learning_rate (here "
                 f"{rate:.3g}), a longer training.warmup ({self.config.warmup}) or a smaller training.clip_norm ({clip})"
             )
-
-
-def _finite(gradient: Tensor | None) -> bool:
-    return gradient is None or bool(gradient.isfinite().all())

@@ -1,7 +1,7 @@
 """Transpose networks: an encoder's structure in reverse, from features to a sketch."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -46,14 +46,17 @@ class ConvDecoder(nn.Module):
                 raise ValueError(f"a sketch of {given} is too small for {len(filters)} layers of {block}")
             spare = (spare_down, spare_across)
             layers.append(nn.ConvTranspose2d(inputs, outputs, kernel, stride, padding, spare, bias=block == "plain4"))
-        self.convolutions = nn.ModuleList(reversed(layers))
-        self.norms = nn.ModuleList()
+        self.convolutions, self.norms = nn.ModuleList(reversed(layers)), nn.ModuleList()
         for layer in reversed(layers):
-            if block == "norm3":
+            if layer.bias is None:
                 nn.init.xavier_uniform_(layer.weight)
                 self.norms.append(GlimpseNorm(layer.out_channels, glimpses))
             else:
-                _kaiming(layer)
+                # Kaiming uniform by the inputs that an output pixel has in truth: `nn.init` counts the outputs.
+                inputs = layer.in_channels * math.prod(layer.kernel_size) / math.prod(layer.stride)
+                bound = math.sqrt(6 / inputs)
+                nn.init.uniform_(layer.weight, -bound, bound)
+                nn.init.zeros_(layer.bias)
         self.shape = (filters[-1], height, width)
         self.features = math.prod(self.shape)
 
@@ -72,28 +75,18 @@ class ConvDecoder(nn.Module):
         what a glimpse is normalised with never depends on the others, in training as in evaluation.
         """
         glimpses = features.shape[1]
-        decoded = self._decode(features.transpose(0, 1).flatten(0, 1), range(glimpses))
+        decoded = self._decode(features.transpose(0, 1).flatten(0, 1), list(range(glimpses)))
         return decoded.unflatten(0, (glimpses, -1)).transpose(0, 1)
 
-    def _decode(self, features: Tensor, looks: Iterable[int]) -> Tensor:
+    def _decode(self, features: Tensor, looks: list[int]) -> Tensor:
         """The sketches of a batch that is made of one equal part for each of `looks`."""
         maps = features.unflatten(1, self.shape)
-        numbers = list(looks)
         last = len(self.convolutions) - 1
         for layer, convolution in enumerate(self.convolutions):
             maps = convolution(maps)
             if self.norms:
-                parts = zip(maps.chunk(len(numbers)), numbers, strict=True)
+                parts = zip(maps.chunk(len(looks)), looks, strict=True)
                 maps = torch.cat([self.norms[layer](part, number) for part, number in parts])
             if layer < last:
                 maps = F.relu(maps)
         return maps
-
-
-def _kaiming(layer: nn.ConvTranspose2d) -> None:
-    """Kaiming uniform by the inputs an output pixel has in truth: `nn.init` counts a transposed kernel's outputs."""
-    inputs = layer.in_channels * math.prod(layer.kernel_size) / math.prod(layer.stride)
-    bound = math.sqrt(6 / inputs)
-    nn.init.uniform_(layer.weight, -bound, bound)
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)

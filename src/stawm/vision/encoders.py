@@ -34,21 +34,19 @@ class ConvEncoder(nn.Module):
         super().__init__()
         if len(filters) != len(strides) or not filters:
             raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
-        self.convolutions = nn.ModuleList()
-        self.norms = nn.ModuleList()
+        self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         given = f"{height}×{width}"
         for inputs, outputs, stride in zip([channels, *filters], filters, strides, strict=False):
-            if block == "norm3":
-                convolution = nn.Conv2d(inputs, outputs, 3, stride, bias=False)
+            kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
+            convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=block == "plain4")
+            if convolution.bias is None:
                 nn.init.xavier_uniform_(convolution.weight)
                 self.norms.append(GlimpseNorm(outputs, glimpses))
             else:
-                convolution = nn.Conv2d(inputs, outputs, 4, stride, padding=1 if stride == 2 else 2)
                 nn.init.kaiming_uniform_(convolution.weight, nonlinearity="relu")
-                if convolution.bias is not None:
-                    nn.init.zeros_(convolution.bias)
+                nn.init.zeros_(convolution.bias)
             self.convolutions.append(convolution)
-            height, width = (_after(size, convolution) for size in (height, width))
+            height, width = ((side + 2 * padding - kernel) // stride + 1 for side in (height, width))
             if min(height, width) < 1:
                 raise ValueError(f"a picture of {given} is too small for {len(filters)} layers of {block}")
         self.shape = (filters[-1], height, width)
@@ -65,9 +63,3 @@ class ConvEncoder(nn.Module):
                 maps = self.norms[layer](maps, glimpse)
             maps = F.relu(maps)
         return maps.flatten(1)
-
-
-def _after(size: int, convolution: nn.Conv2d) -> int:
-    """The length that a convolution makes of a side of length `size`."""
-    kernel, stride, padding = convolution.kernel_size[0], convolution.stride[0], convolution.padding[0]
-    return (size + 2 * int(padding) - kernel) // stride + 1

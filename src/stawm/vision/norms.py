@@ -1,28 +1,10 @@
 """Batch norm for a network that looks several times: shared weights, running statistics for each glimpse."""
 
-from typing import Any
-
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-
-
-class _SumOverProcesses(torch.autograd.Function):
-    """The sum of a tensor over all processes; its gradient is the sum of theirs."""
-
-    @staticmethod
-    def forward(ctx: Any, own: Tensor) -> Tensor:
-        """The sum; every process gets the same."""
-        total = own.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """Every process's sum was this process's business too."""
-        return _SumOverProcesses.forward(ctx, gradients[0])
 
 
 class GlimpseNorm(nn.Module):
@@ -57,8 +39,10 @@ class GlimpseNorm(nn.Module):
         return F.batch_norm(maps, mean, var, self.weight, self.bias, self.training, self.momentum, self.eps)
 
     def _joined(self, maps: Tensor, running_mean: Tensor, running_var: Tensor) -> Tensor:
+        from torch.distributed.nn.functional import all_reduce  # A build of torch without processes does not have it.
+
         own = torch.cat([maps.sum((0, 2, 3)), maps.square().sum((0, 2, 3)), maps.new_tensor([maps[:, 0].numel()])])
-        joined: Tensor = _SumOverProcesses.apply(own)  # pyright: ignore[reportAssignmentType]
+        joined: Tensor = all_reduce(own)  # Its gradient is the sum of the gradients of all processes.
         total, square, count = joined.split([maps.shape[1], maps.shape[1], 1])
         mean = total / count
         var = (square / count - mean.square()).clamp_min(0)

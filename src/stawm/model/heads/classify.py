@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -27,21 +27,16 @@ class ClassifyConfig(HeadConfig):
 
 
 @dataclass(frozen=True)
-class Classified(Answer):
-    """What the model believes, after each glimpse."""
+class Belief:
+    """What a model, or a baseline, takes pictures for."""
 
     logits: Float[Tensor, "batch glimpse classes"]
     """The answer after each glimpse; the last is the model's."""
 
 
-@runtime_checkable
-class Belief(Protocol):
-    """What a model takes pictures for, after each of its looks: `Classified`, or a baseline's."""
-
-    @property
-    def logits(self) -> Float[Tensor, "batch glimpse classes"]:
-        """The answer after each look; the last is the model's."""
-        ...
+@dataclass(frozen=True)
+class Classified(Belief, Answer):
+    """What the model believes, from what it recalls."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,6 @@ class ClassificationHead(Head):
     measured = (Score("error", "error", factor=100.0, unit="%", digits=2, halved=2e-4),)
 
     def __init__(self, features: int, memory: int, classes: int, dropout: float) -> None:
-        """A head for `classes` classes."""
         super().__init__()
         self.query = Query(features, memory, dropout)
         self.classify = nn.Linear(memory, classes)
@@ -114,10 +108,6 @@ class ClassificationHead(Head):
                 f"set model.heads.classify.classes={found}"
             )
 
-    def logits(self, recalls: Float[Tensor, "*any memory"]) -> Float[Tensor, "*any classes"]:
-        """The logits of each class."""
-        return self.classify(recalls)
-
     def forward(
         self,
         query: Float[Tensor, "batch memory"],
@@ -126,11 +116,10 @@ class ClassificationHead(Head):
         generator: Generator | None = None,
     ) -> Classified:
         """The belief after each glimpse."""
-        return Classified(query, recalls, self.logits(recalls))
+        return Classified(query, recalls, self.classify(recalls))
 
 
 def _labels(batch: Batch) -> Int[Tensor, "batch"]:
-    """The labels, which classification cannot do without."""
     if batch.labels is None:
         raise DataError("classification needs labels, but this batch has none; sort the images into class folders")
     return batch.labels

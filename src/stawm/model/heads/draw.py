@@ -1,7 +1,7 @@
 """What did I see? Each intermediate recall becomes a latent Gaussian, a sample a sketch, sketches a drawing."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -36,15 +36,11 @@ class DrawConfig(HeadConfig):
 
 
 @dataclass(frozen=True)
-class Drawn(Answer):
-    """What the model drew, sketch by sketch."""
+class Depiction:
+    """What a model, or a baseline, drew, and the latent Gaussians it was drawn from."""
 
     mean: Float[Tensor, "batch glimpse latent"]
     log_variance: Float[Tensor, "batch glimpse latent"]
-    sketches: Float[Tensor, "batch glimpse sketch_channel glimpse_height glimpse_width"]
-    """The decoder's patches, before sigmoid and pasting."""
-    poses: Float[Tensor, "batch glimpse 2 3"]
-    """The emitted inverse poses by which the sketches are pasted."""
     painting: Painting
 
     @property
@@ -53,24 +49,14 @@ class Drawn(Answer):
         return self.painting.canvas
 
 
-@runtime_checkable
-class Depiction(Protocol):
-    """A drawing of pictures and the latent Gaussians it was drawn from: `Drawn`, or a baseline's."""
+@dataclass(frozen=True)
+class Drawn(Depiction, Answer):
+    """What the model drew, sketch by sketch."""
 
-    @property
-    def mean(self) -> Float[Tensor, "batch glimpse latent"]:
-        """μ of each look."""
-        ...
-
-    @property
-    def log_variance(self) -> Float[Tensor, "batch glimpse latent"]:
-        """Log σ² of each look."""
-        ...
-
-    @property
-    def canvas(self) -> Float[Tensor, "batch channel height width"]:
-        """The finished drawing, in [0, 1]."""
-        ...
+    sketches: Float[Tensor, "batch glimpse sketch_channel glimpse_height glimpse_width"]
+    """The decoder's patches, before sigmoid and pasting."""
+    poses: Float[Tensor, "batch glimpse 2 3"]
+    """The emitted inverse poses by which the sketches are pasted."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +127,25 @@ class DrawingHead(Head):
         """The drawing on a canvas of the picture's size: sampled in training, of means at evaluation, so it repeats."""
         assert scene.inverses is not None, "a head that pastes is given inverse poses"
         mean, log_variance = self.mean(recalls), self.log_variance(recalls)
-        latent = mean
-        if self.training:
-            noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
-            latent = mean + noise * torch.exp(0.5 * log_variance)
-        sketches = self.sketches(latent)
+        sketches = self.sketches(sampled(mean, log_variance, generator) if self.training else mean)
         painting = self.canvas.paint(
             sketches, scene.inverses, scene.height, scene.width, sample=self.training, generator=generator
         )
-        return Drawn(query, recalls, mean, log_variance, sketches, scene.inverses, painting)
+        return Drawn(query, recalls, mean, log_variance, painting, sketches, scene.inverses)
 
     def sketches(
         self, latent: Float[Tensor, "batch glimpse latent"]
     ) -> Float[Tensor, "batch glimpse sketch_channel glimpse_height glimpse_width"]:
         """The sketch that each latent sample stands for."""
         return self.decoder.sketches(F.relu(self.expand(latent)))
+
+
+def sampled(
+    mean: Float[Tensor, "*any latent"], log_variance: Float[Tensor, "*any latent"], generator: Generator | None = None
+) -> Float[Tensor, "*any latent"]:
+    """A sample of each Gaussian, through which gradients pass (the reparametrisation trick)."""
+    noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
+    return mean + noise * torch.exp(0.5 * log_variance)
 
 
 def concatenated_divergence(

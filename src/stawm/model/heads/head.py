@@ -5,14 +5,15 @@ which enters itself in `HEADS` by name. A model keeps its heads by these names, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
+from stawm.errors import UsageError
 from stawm.ranges import AT_LEAST_0
 from stawm.registry import Registry
 from stawm.vision.decoders import ConvDecoder
@@ -91,14 +92,12 @@ class Host:
     """The mirror of the glimpse network that draws sketches of so many channels."""
 
 
-@runtime_checkable
-class Answered(Protocol):
+@dataclass(frozen=True)
+class Answered:
     """What a model made of a batch: an `Episode`, or the answers of a baseline that does the same task."""
 
-    @property
-    def answers(self) -> Mapping[str, Any]:
-        """The answer of each head, by its name."""
-        ...
+    answers: Mapping[str, Any]
+    """The answer of each head, by its name."""
 
 
 class Objective(ABC):
@@ -121,7 +120,6 @@ class Query(nn.Module):
     """A query of the memory from the context; the context learns nothing from it (its gradient is stopped)."""
 
     def __init__(self, features: int, memory: int, dropout: float = 0.0) -> None:
-        """A query of `memory` numbers from `features` context features."""
         super().__init__()
         self.project = nn.Linear(features, memory)
         self.dropout = nn.Dropout(dropout)
@@ -195,5 +193,10 @@ def known_scores() -> dict[str, Score]:
     return {score.name: score for head in HEADS.values() for score in head.measured}
 
 
-def _joined(parts: Any) -> dict[str, Tensor]:
-    return {name: value for part in parts for name, value in part.items()}
+def _joined(parts: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    joined: dict[str, Tensor] = {}
+    for part in parts:
+        if twice := joined.keys() & part.keys():
+            raise UsageError(f"two heads have a term or score called {min(twice)!r}; rename that of your own head")
+        joined |= part
+    return joined
