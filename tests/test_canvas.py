@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import oracle_canvas
-from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Painting, concrete
+from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Painting, concrete, concrete_mean
 from stawm.vision.glimpse import identity_pose
 
 BOTH = pytest.mark.parametrize("canvas", [AdditionCanvas(), BernoulliCanvas()])
@@ -121,17 +121,17 @@ def test_chance_comes_from_the_generator_and_only_when_asked() -> None:
     assert torch.equal(painted(1, False).canvas, painted(2, False).canvas)
 
 
-def test_evaluation_paints_the_mean_of_bernoulli_masks() -> None:
+@pytest.mark.parametrize(("mean", "temperature"), [("bernoulli", 0.01), ("concrete", 2.0)])
+def test_evaluation_paints_the_mean_of_what_is_sampled(mean: str, temperature: float) -> None:
     """4,000 paintings of three overlapping sketches: their mean is within four standard errors (at most 0.5/√4000)."""
-    canvas = BernoulliCanvas(0.01)
+    canvas = BernoulliCanvas(temperature, mean)  # pyright: ignore[reportArgumentType]
     sketches = 2 * torch.randn(1, 3, 2, 3, 3)
     poses = identity_pose().repeat(1, 3, 1, 1)
     expected = canvas.paint(sketches, poses, 3, 3, sample=False).canvas[0]
-    repeated = (sketches.repeat(4000, 1, 1, 1, 1), poses.repeat(4000, 1, 1, 1))
-    many = canvas.paint(*repeated, 3, 3, sample=True).canvas
+    many = canvas.paint(sketches.repeat(4000, 1, 1, 1, 1), poses.repeat(4000, 1, 1, 1), 3, 3, sample=True).canvas
     torch.testing.assert_close(many.mean(0), expected, rtol=0, atol=4 * 0.5 / math.sqrt(4000))
-    warm = BernoulliCanvas(2.0).paint(*repeated, 3, 3, sample=True).canvas
-    assert (warm.mean(0) - expected).abs().max() > 0.05, "at a temperature that mixes, the mean is another"
+    other = BernoulliCanvas(2.0, "concrete" if mean == "bernoulli" else "bernoulli")
+    assert (many.mean(0) - other.paint(sketches, poses, 3, 3, sample=False).canvas[0]).abs().max() > 0.05
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -157,6 +157,16 @@ def test_concrete_is_safe_at_the_ends(temperature: float) -> None:
     assert (samples >= 0).all() and (samples <= 1).all()
     (slope,) = torch.autograd.grad(samples.sum(), probability)
     assert slope.isfinite().all() and slope[0] == 0 and slope[1] == 0
+
+
+def test_the_mean_of_concrete_is_the_mean_of_its_definition() -> None:
+    """By a million quantiles of the odds (p/(1 − p) · u/(1 − u))^(1/τ), against our 32."""
+    u = (torch.arange(1_000_000, dtype=torch.float64) + 0.5) / 1_000_000
+    for p, temperature in ((0.9, 2.0), (0.01, 2.0), (0.9, 1.0), (0.5, 0.3)):
+        odds = (p / (1 - p) * u / (1 - u)) ** (1 / temperature)
+        exact = (odds / (1 + odds)).mean().item()
+        ours = concrete_mean(torch.tensor([p], dtype=torch.float64), temperature).item()
+        assert ours == pytest.approx(exact, abs=0.003)
 
 
 @BOTH

@@ -47,6 +47,7 @@ class LatentReadout(Readout[BetaVae]):
     """A frozen β-VAE with a linear classifier that learns; the features of a picture are the mean of its Gaussian."""
 
     def __init__(self, model: BetaVae) -> None:
+        """A read-out of `model`, which must have a classifier."""
         if model.classify is None:
             raise UsageError("this model has no classifier to learn; build one with a head that classifies")
         super().__init__(model, model.classify)

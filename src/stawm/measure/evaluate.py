@@ -55,10 +55,12 @@ def evaluate(
 
 
 def _plain(answered: Answered) -> Judge:
+    """Plain measures for the answers that were given."""
     return Judge({name: HEADS[name].objective(HEADS[name].Config()) for name in answered.answers})
 
 
 def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -> dict[str, Tensor]:
+    """Everything that is averaged over the images, by prefixed name."""
     measures = {TERM + name: term for name, term in judge.terms(answered, batch).items()}
     measures |= {SCORE + name: score.double().mean() for name, score in judge.scores(answered, batch).items()}
     measures |= {HEALTH + name: value for name, value in health(answered, model).items()}

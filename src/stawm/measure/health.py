@@ -97,6 +97,7 @@ def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tenso
 
 
 def _stuck(name: str, units: Tensor, bound: float) -> dict[str, Tensor]:
+    """The shares of units at the upper bound, and at zero."""
     silent = SILENT * (bound if math.isfinite(bound) else 1.0)
     return {
         f"{name}_saturated": (units >= SATURATED * bound).to(units.dtype).mean(),

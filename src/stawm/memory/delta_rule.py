@@ -97,5 +97,6 @@ class DeltaRule(Memory):
 
 
 def _read(state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
+    """Wᵀ q."""
     matches = torch.bmm(query.unsqueeze(1), state.directions.mT)
     return torch.bmm(matches, state.corrections).squeeze(1)

@@ -229,6 +229,7 @@ def _from_checkpoint(run: Path) -> Trained:
 
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:
+    """A model of the experiment with these weights, in evaluation mode."""
     with torch.random.fork_rng(devices=[]):
         model = build(experiment.model)
     try:

@@ -70,6 +70,7 @@ class Books:
             self._export(self.journal)
 
     def _resumed(self) -> Progress | None:
+        """Where the newest checkpoint stands, after it was put back; none if there is none."""
         checkpoint = checkpoints.newest_checkpoint(self.run)
         if checkpoint is None:
             return None
@@ -82,6 +83,7 @@ class Books:
         return Progress(checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds)
 
     def _export(self, journal: Journal) -> None:
+        """Write the weights, with what the last epoch's evaluation found."""
         entry = journal.entries[-1]
         found = {name: value for name, value in entry["held_out"].items() if name != "health"}
         metrics = {"epoch": entry["epoch"]} | found

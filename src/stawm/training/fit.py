@@ -60,6 +60,7 @@ def fit(
 
 
 def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_step: OnStep | None) -> None:
+    """Take the steps that are left of the epoch under way."""
     begun = time.perf_counter()
     pictures = feed.of_epoch(progress.epoch)
     before, started = progress.seconds, time.perf_counter()
@@ -76,6 +77,7 @@ def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_st
 
 
 def _step(feed: Feed, trainer: Trainer, progress: Progress) -> Step:
+    """The step that was just taken, as a progress bar shows it."""
     epochs, rate = trainer.config.epochs, progress.position / max(progress.seconds, 1e-9)
     return Step(
         epoch=progress.epoch + 1,

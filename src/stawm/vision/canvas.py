@@ -1,6 +1,7 @@
 """What sketches build up: the addition and the Bernoulli method, each on its own, without parameters or state."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from stawm.vision.glimpse import paste
 
 EDGE = 1e-6
 """Concrete sampling keeps probabilities and uniform noise this far from 0 and 1."""
+QUANTILES = 32
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,18 @@ class AdditionCanvas:
 class BernoulliCanvas:
     """C_n = C_{n−1} ⊙ (1 − B) + t_A⁻¹(S(U)) ⊙ B from C_0 = 0, B ~ Concrete(t_A⁻¹(S(P)), τ): strokes hide what is below.
 
-    In training B is sampled; at evaluation it is the pasted alpha itself, so that drawings repeat. Alpha is the mean of
-    the Bernoulli variable that Concrete stands in for: the canvas is linear in each B and all B are independent, so
-    this paints exactly the mean of what Bernoulli masks would paint.
+    In training B is sampled; at evaluation it is its mean, so that drawings repeat. `mean` says which mean. `bernoulli`
+    is the pasted alpha itself, the mean of the Bernoulli variable that Concrete stands in for: the canvas is linear in
+    each B and all B are independent, so this paints exactly the mean of what Bernoulli masks would paint. `concrete` is
+    the mean of the variable that training samples, and so paints the mean of what training sees. It lies nearer to a
+    half than alpha does: at τ = 2 it is 0.72 for an alpha of 0.9, and 0.12 for 0.01; as τ → 0 the two agree.
     """
 
     temperature: float = 2.0
+    mean: Literal["bernoulli", "concrete"] = "bernoulli"
 
     def __post_init__(self) -> None:
+        """Refuse a temperature at which nothing can be sampled."""
         if not self.temperature > 0:
             raise ValueError(f"the temperature of the Bernoulli canvas is {self.temperature}; give a number above 0")
 
@@ -89,10 +95,11 @@ class BernoulliCanvas:
         """The painting of these sketches by these inverse poses; `sample` draws masks, else they are their means."""
         pasted = _pasted(torch.sigmoid(_single(sketches)), poses, height, width)
         colours, alpha = pasted[:, :, :-1], pasted[:, :, -1:]
-        covers = alpha
         if sample:
             noise = torch.rand(alpha.shape, generator=generator, dtype=alpha.dtype, device=alpha.device)
             covers = concrete(alpha, self.temperature, noise)
+        else:
+            covers = alpha if self.mean == "bernoulli" else concrete_mean(alpha, self.temperature)
         canvas, canvases = torch.zeros_like(colours[:, 0]), []
         for colour, cover in zip(colours.unbind(1), covers.unbind(1), strict=True):
             canvas = canvas * (1 - cover) + colour * cover
@@ -117,11 +124,21 @@ def concrete(
     return torch.where(chance, soft, probability.detach())
 
 
+def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
+    """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2."""
+    chance = (probability > 0) & (probability < 1)
+    quantiles = (torch.arange(QUANTILES, dtype=torch.float64) + 0.5) / QUANTILES
+    logits, shifts = _logit(probability) / temperature, (_logit(quantiles) / temperature).tolist()
+    total = sum((torch.sigmoid(logits + shift) for shift in shifts), torch.zeros_like(logits))
+    return torch.where(chance, total / QUANTILES, probability.detach())
+
+
 def _logit(share: Tensor) -> Tensor:
     return torch.logit(share.clamp(EDGE, 1 - EDGE))
 
 
 def _pasted(sketches: Tensor, poses: Tensor, height: int, width: int) -> Tensor:
+    """All sketches, pasted in one call."""
     flat = paste(_single(sketches).flatten(0, 1), _single(poses).flatten(0, 1), height, width)
     return flat.unflatten(0, sketches.shape[:2])
 

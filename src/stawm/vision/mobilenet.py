@@ -27,6 +27,7 @@ class InvertedResidual(nn.Module):
     """Widen, filter each channel, narrow; added to what came in where the shapes allow it."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int, glimpses: int) -> None:
+        """A block that is `expansion` times as wide inside as its `inputs`."""
         super().__init__()
         inside = inputs * expansion
         widths = [inputs, inside, inside, outputs] if expansion > 1 else [inputs, inside, outputs]

@@ -81,6 +81,7 @@ class ClassificationHead(Head):
     measured = (Score("error", "error", factor=100.0, unit="%", digits=2, halved=2e-4),)
 
     def __init__(self, features: int, memory: int, classes: int, dropout: float) -> None:
+        """A head for `classes` classes."""
         super().__init__()
         self.query = Query(features, memory, dropout)
         self.classify = nn.Linear(memory, classes)
@@ -120,6 +121,7 @@ class ClassificationHead(Head):
 
 
 def _labels(batch: Batch) -> Int[Tensor, "batch"]:
+    """The labels, which classification cannot do without."""
     if batch.labels is None:
         raise DataError("classification needs labels, but this batch has none; sort the images into class folders")
     return batch.labels

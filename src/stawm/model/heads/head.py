@@ -120,6 +120,7 @@ class Query(nn.Module):
     """A query of the memory from the context; the context learns nothing from it (its gradient is stopped)."""
 
     def __init__(self, features: int, memory: int, dropout: float = 0.0) -> None:
+        """A query of `memory` numbers from `features` context features."""
         super().__init__()
         self.project = nn.Linear(features, memory)
         self.dropout = nn.Dropout(dropout)
