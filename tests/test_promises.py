@@ -143,6 +143,13 @@ def test_the_readme_is_short_and_its_tree_is_the_tree():
             assert f"\n  {room.name}/ " in tree
 
 
+def test_every_file_that_the_plan_of_the_house_names_is_there():
+    named = re.findall(r"`((?:tests/)?[a-z_/]+\.(?:py|js))`", PAGES["house.md"])
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / name).is_file() or (ROOT / "src" / "stawm" / name).is_file(), name
+
+
 def test_every_page_of_the_docs_is_linked_from_the_readme():
     for page in PAGES.keys() - {"README.md"}:
         assert f"(docs/{page})" in README
