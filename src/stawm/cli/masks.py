@@ -170,7 +170,7 @@ def _names(paths: list[Path], out: Path) -> dict[Path, str]:
 def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | None) -> tuple[list[Path], list[str]]:
     """The files that were written, two for each picture, and the pictures that could not be read, each with why."""
     from stawm.data.pictures import pixels_of, upright, why
-    from stawm.show.cutout import cutout, placed
+    from stawm.show.picture import cutout, placed
 
     names = _names(paths, out)
     written: list[Path] = []

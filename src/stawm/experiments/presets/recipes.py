@@ -8,13 +8,7 @@ from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIS
 from stawm.experiments.presets.natural import CIFAR10_DRAW_16, CIFAR10_VAE
 
 MNIST_RECIPE = TrainingConfig(
-    epochs=12,
-    learning_rate=6e-4,
-    pose_share=0.1,
-    schedule="one-cycle",
-    warmup=0.1,
-    clip_norm=1.0,
-    average=0.998,
+    epochs=12, learning_rate=6e-4, pose_share=0.1, schedule="one-cycle", warmup=0.1, clip_norm=1.0, average=0.998
 )
 CYCLE = Departure(
     ("training.epochs", "training.learning_rate", "training.schedule", "training.warmup", "training.average"),
@@ -70,10 +64,7 @@ MNIST_DRAW_6_FAST = replace(
         HELD_OUT,
     ),
     model=replace(
-        MNIST_DRAW_6.model,
-        dropout=0.2,
-        glimpse_scale=0.75,
-        memory=replace(MNIST_DRAW_6.model.memory, theta=4.0),
+        MNIST_DRAW_6.model, dropout=0.2, glimpse_scale=0.75, memory=replace(MNIST_DRAW_6.model.memory, theta=4.0)
     ),
     data=replace(MNIST_DRAW_6.data, hold_out=5000),
     training=replace(MNIST_RECIPE, epochs=6),
@@ -120,9 +111,7 @@ CIFAR10_DRAW_16_FAST = replace(
         HELD_OUT,
     ),
     model=replace(
-        CIFAR10_DRAW_16.model,
-        dropout=0.0,
-        memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0),
+        CIFAR10_DRAW_16.model, dropout=0.0, memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0)
     ),
     data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
     training=replace(

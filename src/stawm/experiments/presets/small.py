@@ -2,18 +2,9 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import (
-    CnnConfig,
-    DataConfig,
-    TrainingConfig,
-)
+from stawm.experiments.experiment import CnnConfig, DataConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal
-from stawm.experiments.presets.mnist import (
-    MNIST_CLASSIFY_8,
-    MNIST_DRAW_6,
-    MNIST_SELF_SUPERVISED,
-    MNIST_SKETCHPAD,
-)
+from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SELF_SUPERVISED, MNIST_SKETCHPAD
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
@@ -22,13 +13,7 @@ CYCLE = Departure(
     ("training.epochs", "training.schedule", "training.warmup", "training.average"),
     "few steps, with warm-up, a cosine to zero and a moving average of the weights",
 )
-SMALLER = (
-    "data.name",
-    "training.batch_size",
-    "model.memory.size",
-    "model.context.filters",
-    "model.glimpse.filters",
-)
+SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.context.filters", "model.glimpse.filters")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
 MNIST_5K_CLASSIFY = replace(
