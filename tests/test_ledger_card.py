@@ -8,8 +8,8 @@ import pytest
 
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
-from stawm.ledger.card import Facts, Measured, card
-from stawm.ledger.entries import LEDGER
+from stawm.ledger.card import Facts, card
+from stawm.ledger.entries import LEDGER, Measurement
 from stawm.ledger.ship import facts_of
 from stawm.store.weights import package_home, read_manifest
 from tiny_entry import entry
@@ -19,7 +19,7 @@ SHIPPED = [(home, name) for home in (package_home(), ROOT / "weights") for name 
 
 
 def facts(experiment: Experiment, epochs: int = 1) -> Facts:
-    return Facts("mine", experiment, epochs, [Measured("as trained", "test", 10, {"error": 0.1, "mse": 0.2})])
+    return Facts("mine", experiment, epochs, [("as trained", Measurement("test", 10, {"error": 0.1, "mse": 0.2}))])
 
 
 def test_a_card_says_when_the_pictures_bind_the_weights():

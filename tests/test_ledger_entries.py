@@ -13,12 +13,12 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
 from stawm.experiments.recipe import changes
-from stawm.ledger.entries import LEDGER, Control, Measurement, by_name, chain, read_entry, read_ledger, write_entry
+from stawm.ledger.entries import LEDGER, Control, Measurement, chain, read_entry, read_ledger, write_entry
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = sorted((ROOT / LEDGER).rglob("*.json"))
-ENTRIES = by_name(read_ledger(ROOT / LEDGER))
+ENTRIES = {entry.name: entry for entry in read_ledger(ROOT / LEDGER)}
 
 
 def repeated(line: str) -> tuple[Experiment, str]:

@@ -9,7 +9,7 @@ from stawm.cli import main
 from stawm.errors import UsageError
 from stawm.experiments.describe import describe
 from stawm.ledger.entries import LEDGER, write_entry
-from stawm.ledger.pages import pages, write_pages
+from stawm.ledger.results import pages, write_pages
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent

@@ -17,7 +17,6 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from stawm.cli.options import DataDir, Device, Ledger
-from stawm.errors import UsageError
 
 
 def record(
@@ -48,15 +47,12 @@ def record(
         threads: the threads, for a run that did not write them down
         source: the entry it started from, if that run is gone
     """
-    name = name or run.resolve().name
-    if not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
-        raise UsageError(f"{name!r} cannot be the name of an entry; use letters, digits and dashes")
-
     from stawm.ledger.entries import check_free, read_ledger, write_entry
     from stawm.ledger.record import Told, entry_of
-    from stawm.ledger.rows import means_of, told_means
+    from stawm.ledger.table import means_of, told_means
     from stawm.store.device import usable
 
+    name = name or run.resolve().name
     check_free(ledger, name)
     told = Told(name, kind, chosen_by, note, commit, threads, source)
     options = {"data_dir": data_dir, "device": usable(device), "with_controls": controls}

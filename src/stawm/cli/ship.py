@@ -45,9 +45,9 @@ def ship(
         replace: let them take the place of weights of that name
         note: a sentence or two for the card
     """
-    from stawm.ledger.rows import means_of, told_means
     from stawm.ledger.ship import ship as ship_weights
     from stawm.ledger.ship import write_card
+    from stawm.ledger.table import means_of, told_means
     from stawm.store.weights import package_home, read_manifest
 
     place = home or package_home()
@@ -59,6 +59,6 @@ def ship(
         raise UsageError("ship needs RUN and NAME: what to ship, and the name it is to be found by")
     options = {"data_dir": data_dir, "full": full, "replace": replace, "note": note}
     shipped = ship_weights(run, name, place, ledger=ledger, **options)
-    for row in shipped.measured:
-        print(f"{row.what}: {told_means(means_of([row.scores]))} on {row.count:,} {row.split} pictures")
+    for what, found in shipped.measured:
+        print(f"{what}: {told_means(means_of([found.scores]))} on {found.count:,} {found.split} pictures")
     print(f"{shipped.folder} ({shipped.size / 1e6:.1f} MB)")

@@ -48,8 +48,7 @@ def table(
 
 def _of_ledger(ledger: Path, kind: Literal["result", "trial"], docs: Path | None) -> str:
     from stawm.ledger.entries import read_ledger
-    from stawm.ledger.pages import write_pages
-    from stawm.ledger.results import results, trials
+    from stawm.ledger.results import results, trials, write_pages
 
     if not ledger.is_dir():
         raise UsageError(f"there is no ledger in {ledger}; `stawm record RUN` begins one, --ledger names another")
