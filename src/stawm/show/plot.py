@@ -40,7 +40,7 @@ def hex_of(colour: Colour) -> str:
     return "#" + "".join(f"{part:02x}" for part in colour)
 
 
-HOUSE: dict[str, dict[str, Any]] = {
+HOUSE: dict[Any, dict[str, Any]] = {
     "font": {"family": "DejaVu Sans", "size": 9},  # comes with matplotlib, so charts look the same on every machine
     "text": {"color": hex_of(INK)},
     "axes": {
