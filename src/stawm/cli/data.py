@@ -12,9 +12,9 @@ Examples:
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from stawm.cli.options import DataDir, Json
+from stawm.cli.options import DataDir, Json, flag
 from stawm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def data(
     action: Annotated[Literal["list", "get"], Positional],
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="")] = None,
+    name: Annotated[str | None, Positional, flag("NAME")] = None,
     *,
     data_dir: DataDir = None,
     json: Json = False,

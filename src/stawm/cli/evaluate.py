@@ -14,17 +14,14 @@ Examples:
 
 from dataclasses import asdict
 from json import dumps
-from typing import Annotated
 
-from tyro.conf import arg
-
-from stawm.cli.options import DataDir, Device, Json, Model
+from stawm.cli.options import DataDir, DataName, Device, Json, Model
 
 
 def evaluate(
     model: Model,
     *,
-    data: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(the one of the experiment)")] = None,
+    data: DataName = None,
     controls: bool = False,
     data_dir: DataDir = None,
     device: Device = "auto",

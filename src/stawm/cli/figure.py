@@ -20,19 +20,17 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir
+from stawm.cli.options import DataDir, DataName, Number, flag
 
 
 def figure(
     name: Annotated[str, Positional, arg(metavar="NAME")],
-    runs: Annotated[tuple[str, ...], Positional, arg(metavar="RUN", help_behavior_hint="")],
+    runs: Annotated[tuple[str, ...], Positional, flag("RUN")],
     *,
-    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="(RUN/NAME.png)")] = None,
-    pictures: Annotated[int, arg(metavar="N")] = 6,
-    glimpse: Annotated[
-        int | None, arg(metavar="N", help_behavior_hint="(traversal: the first; masks: the last)")
-    ] = None,
-    data: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(the one of the experiment)")] = None,
+    out: Annotated[Path | None, flag("FILE", "(RUN/NAME.png)")] = None,
+    pictures: Number = 6,
+    glimpse: Annotated[int | None, flag("N", "(traversal: the first; masks: the last)")] = None,
+    data: DataName = None,
     data_dir: DataDir = None,
 ) -> None:
     """Draw where a trained model looked, what it drew, where it erred, or how runs learnt.

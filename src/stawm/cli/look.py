@@ -20,9 +20,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import arg
-
-from stawm.cli.options import Device, Images, Json
+from stawm.cli.options import Device, Images, Json, Number, flag
 from stawm.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -42,11 +40,11 @@ LONG_TABLE, SHORT_TABLE = 40, 20
 def look(
     images: Images = (),
     *,
-    weights: Annotated[str | None, arg(metavar="NAME_OR_PATH", help_behavior_hint="")] = None,
-    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint=f"({REPORT}; with --json none)")] = None,
+    weights: Annotated[str | None, flag("NAME_OR_PATH")] = None,
+    out: Annotated[Path | None, flag("FILE", f"({REPORT}; with --json none)")] = None,
     memory: bool = False,
-    most: Annotated[int, arg(metavar="N")] = 200,
-    batch_size: Annotated[int, arg(metavar="N")] = 64,
+    most: Number = 200,
+    batch_size: Number = 64,
     device: Device = "auto",
     json: Json = False,
 ) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import Device, Images, Json
+from stawm.cli.options import Device, Images, Json, flag
 from stawm.errors import DataError, UsageError
 from stawm.files import whole_file
 
@@ -40,10 +40,10 @@ def masks(
     images: Images,
     *,
     glimpse: Annotated[str, arg(metavar="N")] = "last",
-    threshold: Annotated[float | None, arg(metavar="T", help_behavior_hint="(soft)")] = None,
+    threshold: Annotated[float | None, flag("T", "(soft)")] = None,
     out: Annotated[Path, arg(metavar="DIR")] = Path("masks"),
     device: Device = "auto",
-    verbose: Annotated[bool, arg(aliases=("-v",), help_behavior_hint="")] = False,
+    verbose: Annotated[bool, flag(aliases=("-v",))] = False,
     json: Json = False,
 ) -> None:
     """Cut the foreground out of pictures of yours with a trained model.

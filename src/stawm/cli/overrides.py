@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import tyro
-from tyro.conf import Fixed, FlagConversionOff, Suppress, arg
+from tyro.conf import Fixed, FlagConversionOff, Suppress
 
 from stawm.cli import first_process
-from stawm.cli.options import Settings
+from stawm.cli.options import Settings, flag
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.experiments.facts import held
@@ -30,7 +30,7 @@ class AllSettings(Settings):
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
-    without_head: Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint="")] = ()
+    without_head: Annotated[tuple[str, ...], flag("NAME ...")] = ()
     """Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."""
 
     @property

@@ -11,16 +11,12 @@ Examples:
 
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from stawm.cli.options import Json
+from stawm.cli.options import Json, flag
 
 
-def presets(
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="(all)")] = None,
-    *,
-    json: Json = False,
-) -> None:
+def presets(name: Annotated[str | None, Positional, flag("NAME", "(all)")] = None, *, json: Json = False) -> None:
     """List the experiments that can be trained, or show one in full.
 
     Args:

@@ -16,20 +16,20 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir, Device, Ledger
+from stawm.cli.options import DataDir, Device, Ledger, flag
 
 
 def record(
     run: Annotated[Path, Positional, arg(metavar="RUN")],
     *,
-    name: Annotated[str, arg(help_behavior_hint="(that of the run folder)")] = "",
+    name: Annotated[str, flag(hint="(that of the run folder)")] = "",
     kind: Literal["result", "trial"] = "result",
-    chosen_by: Annotated[str, arg(metavar="WHAT", help_behavior_hint="(the run's validation)")] = "",
-    note: Annotated[str, arg(help_behavior_hint="")] = "",
+    chosen_by: Annotated[str, flag("WHAT", "(the run's validation)")] = "",
+    note: Annotated[str, flag()] = "",
     controls: bool = False,
-    commit: Annotated[str, arg(help_behavior_hint="")] = "",
-    threads: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
-    source: Annotated[str, arg(metavar="NAME", help_behavior_hint="")] = "",
+    commit: Annotated[str, flag()] = "",
+    threads: Annotated[int | None, flag("N")] = None,
+    source: Annotated[str, flag("NAME")] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
     device: Device = "auto",

@@ -15,18 +15,15 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
+from stawm.cli.options import Number, flag
 from stawm.errors import UsageError
-
-Number = Annotated[int, arg(metavar="N")]
 
 
 def serve(
     *,
     host: str = "127.0.0.1",
     port: Number = 8000,
-    weights: Annotated[
-        tuple[str, ...], arg(metavar="NAME_OR_PATH ...", help_behavior_hint="(all that come with the package)")
-    ] = (),
+    weights: Annotated[tuple[str, ...], flag("NAME_OR_PATH ...", "(all that come with the package)")] = (),
     workers: Number = 1,
     batch: Number = 32,
     queue: Number = 128,
@@ -34,9 +31,7 @@ def serve(
     threads: Number = 1,
     pictures: Number = 16,
     body: Annotated[int, arg(metavar="MIB")] = 20,
-    log: Annotated[
-        Literal["text", "json", "none"] | None, arg(help_behavior_hint="(text in a terminal, else json)")
-    ] = None,
+    log: Annotated[Literal["text", "json", "none"] | None, flag(hint="(text in a terminal, else json)")] = None,
 ) -> None:
     """Serve a page on which to draw and watch a trained model look, with a JSON API.
 

@@ -16,21 +16,21 @@ Examples:
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from stawm.cli.options import DataDir, Ledger
+from stawm.cli.options import DataDir, Ledger, flag
 from stawm.errors import UsageError
 
 
 def ship(
-    run: Annotated[str | None, Positional, arg(metavar="RUN", help_behavior_hint="")] = None,
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="")] = None,
+    run: Annotated[str | None, Positional, flag("RUN")] = None,
+    name: Annotated[str | None, Positional, flag("NAME")] = None,
     *,
     cards: bool = False,
-    home: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="(the package's)")] = None,
+    home: Annotated[Path | None, flag("DIR", "(the package's)")] = None,
     full: bool = False,
     replace: bool = False,
-    note: Annotated[str, arg(help_behavior_hint="")] = "",
+    note: Annotated[str, flag()] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
 ) -> None:

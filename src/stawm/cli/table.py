@@ -17,18 +17,18 @@ Examples:
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from stawm.cli.options import Ledger
+from stawm.cli.options import Ledger, flag
 from stawm.errors import UsageError
 
 
 def table(
-    runs: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN", help_behavior_hint="(none: the ledger)")] = (),
+    runs: Annotated[tuple[Path, ...], Positional, flag("RUN", "(none: the ledger)")] = (),
     *,
-    format: Annotated[Literal["text", "markdown", "json"] | None, arg(help_behavior_hint="(text)")] = None,
+    format: Annotated[Literal["text", "markdown", "json"] | None, flag(hint="(text)")] = None,
     kind: Literal["result", "trial"] = "result",
-    docs: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    docs: Annotated[Path | None, flag("DIR")] = None,
     ledger: Ledger = Path("results"),
 ) -> None:
     """Make a table of runs or of the ledger, the paper's numbers beside ours.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import FlagConversionOff, Positional, arg
 
 from stawm.cli import first_process
-from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call
+from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call, flag
 from stawm.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def train(
     settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
     *,
     # Two names, since torchrun takes --run, wherever it stands, for a short form of its own --run-path.
-    run: Annotated[
-        Path | None, arg(metavar="DIR", aliases=("--run-dir",), help_behavior_hint="(runs/PRESET-seedN)")
-    ] = None,
+    run: Annotated[Path | None, flag("DIR", "(runs/PRESET-seedN)", aliases=("--run-dir",))] = None,
     resume: bool = False,
     data_dir: DataDir = None,
     device: Device = "auto",

@@ -15,6 +15,7 @@ CYCLE = Departure(
     "a short run, with warm-up, a cosine to zero and a moving average of the weights",
 )
 CLIPPED_SHORT = Departure(("training.clip_norm",), "part of the short recipe; not tried apart")
+UNDERFITS = "a short run underfits before it overfits"
 LOOKS_SLOWLY = "where to look is learnt slowly"
 LOOKS_STEADILY = Departure(
     ("training.pose_share", "model.glimpse_scale"),
@@ -40,7 +41,7 @@ MNIST_CLASSIFY_8_FAST = replace(
             f"{LOOKS_SLOWLY}, from smaller glimpses: at the full rate the first ones left the image, and the error "
             "after three epochs was half as high again",
         ),
-        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        Departure(("model.dropout", "data.shift"), UNDERFITS),
         HELD_OUT,
     ),
     model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
@@ -58,7 +59,7 @@ MNIST_DRAW_6_FAST = replace(
         *MNIST_DRAW_6.departures,
         CYCLE,
         CLIPPED_SHORT,
-        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        Departure(("model.dropout",), UNDERFITS),
         LOOKS_STEADILY,
         Departure(("model.memory.theta",), "with less of each code itself, twelve writes saturated the memory"),
         HELD_OUT,
@@ -80,7 +81,7 @@ MNIST_SKETCHPAD_FAST = replace(
         *MNIST_SKETCHPAD.departures,
         CYCLE,
         CLIPPED_SHORT,
-        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        Departure(("model.dropout", "data.shift"), UNDERFITS),
         LOOKS_STEADILY,
         HELD_OUT,
     ),
@@ -99,7 +100,7 @@ CIFAR10_DRAW_16_FAST = replace(
         *CIFAR10_DRAW_16.departures,
         CYCLE,
         MORE_STEPS,
-        Departure(("model.dropout",), "a short run underfits before it overfits"),
+        Departure(("model.dropout",), UNDERFITS),
         Departure(
             ("training.pose_share", "training.paste_share"),
             f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",

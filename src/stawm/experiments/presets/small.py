@@ -14,6 +14,7 @@ CYCLE = Departure(
     "few steps, with warm-up, a cosine to zero and a moving average of the weights",
 )
 SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.context.filters", "model.glimpse.filters")
+VARIED_MORE = Departure(("model.dropout", "data.shift"), "4,000 digits, varied more")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
 MNIST_5K_CLASSIFY = replace(
@@ -27,7 +28,7 @@ MNIST_5K_CLASSIFY = replace(
         *MNIST_CLASSIFY_8.departures,
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         Departure((*SMALLER, "model.glimpses"), MINUTES),
-        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
+        VARIED_MORE,
     ),
     model=replace(
         MNIST_CLASSIFY_8.model,
@@ -59,7 +60,7 @@ MNIST_5K_DRAW = replace(
         glimpse=CnnConfig(filters=(64,), strides=(1,)),
     ),
     data=replace(MNIST_5K_CLASSIFY.data, shift=0),
-    training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
+    training=MNIST_5K_CLASSIFY.training,
 )
 
 MNIST_5K_SELF_SUPERVISED = replace(
@@ -91,13 +92,8 @@ MNIST_5K_SKETCHPAD = replace(
     of=MNIST_SKETCHPAD.name,
     published=None,
     goal=Goal("error", 0.05, minutes=10),
-    departures=(
-        *MNIST_SKETCHPAD.departures,
-        CYCLE,
-        Departure(SMALLER, MINUTES),
-        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
-    ),
+    departures=(*MNIST_SKETCHPAD.departures, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE),
     model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads),
     data=MNIST_5K_CLASSIFY.data,
-    training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
+    training=MNIST_5K_CLASSIFY.training,
 )
