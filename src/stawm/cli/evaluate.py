@@ -14,25 +14,23 @@ Examples:
 
 from dataclasses import asdict
 from json import dumps
+from typing import Annotated
 
-from stawm.cli.options import DataDir, DataName, Device, Json, Model
+from tyro.conf import arg
+
+from stawm.cli.options import DataDir, Device, Json, Model, flag
 
 
 def evaluate(
     model: Model,
     *,
-    data: DataName = None,
-    controls: bool = False,
+    data: Annotated[str | None, flag("measure on this data set", "NAME", "(the one of the experiment)")] = None,
+    controls: Annotated[bool, arg(help="also with memories exchanged and with one query for all")] = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Measure a trained model on held-out pictures, after every glimpse.
-
-    Args:
-        data: measure on this data set
-        controls: also with memories exchanged and with one query for all
-    """
+    """Measure a trained model on held-out pictures, after every glimpse."""
     from stawm.measure.controls import controls as exchanged
     from stawm.measure.evaluate import evaluate as measure
     from stawm.model.heads.head import known_scores

@@ -20,29 +20,20 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir, DataName, Number, flag
+from stawm.cli.options import DataDir, flag
 
 
 def figure(
-    name: Annotated[str, Positional, arg(metavar="NAME")],
-    runs: Annotated[tuple[str, ...], Positional, flag("RUN")],
+    name: Annotated[str, Positional, arg(metavar="NAME", help="what to draw")],
+    runs: Annotated[tuple[str, ...], Positional, flag("run folders (but for curve also folders of weights)", "RUN")],
     *,
-    out: Annotated[Path | None, flag("FILE", "(RUN/NAME.png)")] = None,
-    pictures: Number = 6,
-    glimpse: Annotated[int | None, flag("N", "(traversal: the first; masks: the last)")] = None,
-    data: DataName = None,
+    out: Annotated[Path | None, flag("the picture's file", "FILE", "(RUN/NAME.png)")] = None,
+    pictures: Annotated[int, arg(metavar="N", help="how many test pictures to show")] = 6,
+    glimpse: Annotated[int | None, flag("which one", "N", "(traversal: the first; masks: the last)")] = None,
+    data: Annotated[str | None, flag("pictures of this data set", "NAME", "(the one of the experiment)")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt.
-
-    Args:
-        name: what to draw
-        runs: run folders (but for curve also folders of weights)
-        out: the picture's file
-        pictures: how many test pictures to show
-        glimpse: which one
-        data: pictures of this data set
-    """
+    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt."""
     from stawm.show.draw import draw_figure
 
     print(draw_figure(name, runs, out, pictures=pictures, glimpse=glimpse, data=data, data_dir=data_dir))

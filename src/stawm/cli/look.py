@@ -20,7 +20,9 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from stawm.cli.options import Device, Images, Json, Number, flag
+from tyro.conf import arg
+
+from stawm.cli.options import Device, Images, Json, flag
 from stawm.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -40,23 +42,15 @@ LONG_TABLE, SHORT_TABLE = 40, 20
 def look(
     images: Images = (),
     *,
-    weights: Annotated[str | None, flag("NAME_OR_PATH")] = None,
-    out: Annotated[Path | None, flag("FILE", f"({REPORT}; with --json none)")] = None,
-    memory: bool = False,
-    most: Number = 200,
-    batch_size: Number = 64,
+    weights: Annotated[str | None, flag("the model: weights by name, a folder or a run", "NAME_OR_PATH")] = None,
+    out: Annotated[Path | None, flag("the report", "FILE", f"({REPORT}; with --json none)")] = None,
+    memory: Annotated[bool, arg(help="show also what the memory held after each glimpse")] = False,
+    most: Annotated[int, arg(metavar="N", help="pictures in the report, the first N")] = 200,
+    batch_size: Annotated[int, arg(metavar="N", help="pictures looked at together")] = 64,
     device: Device = "auto",
     json: Json = False,
 ) -> int:
-    """Show pictures to a trained model: what it saw, believed and drew, as a table and a report.
-
-    Args:
-        weights: the model: weights by name, a folder or a run
-        out: the report
-        memory: show also what the memory held after each glimpse
-        most: pictures in the report, the first N
-        batch_size: pictures looked at together
-    """
+    """Show pictures to a trained model: what it saw, believed and drew, as a table and a report."""
     for option, number in (("--most", most), ("--batch-size", batch_size)):
         if number < 1:
             raise UsageError(f"{option} takes at least 1, not {number}")

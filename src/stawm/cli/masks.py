@@ -36,25 +36,17 @@ ENDINGS = ("-mask.png", "-cutout.png")
 
 
 def masks(
-    run: Annotated[str, Positional, arg(metavar="RUN")],
+    run: Annotated[str, Positional, arg(metavar="RUN", help="a run folder, a folder of weights, or a name")],
     images: Images,
     *,
-    glimpse: Annotated[str, arg(metavar="N")] = "last",
-    threshold: Annotated[float | None, flag("T", "(soft)")] = None,
-    out: Annotated[Path, arg(metavar="DIR")] = Path("masks"),
+    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, … or last")] = "last",
+    threshold: Annotated[float | None, flag("all or nothing: keep what is at least T", "T", "(soft)")] = None,
+    out: Annotated[Path, arg(metavar="DIR", help="where to write")] = Path("masks"),
     device: Device = "auto",
-    verbose: Annotated[bool, flag(aliases=("-v",))] = False,
+    verbose: Annotated[bool, flag("name every file that is written", aliases=("-v",))] = False,
     json: Json = False,
 ) -> None:
-    """Cut the foreground out of pictures of yours with a trained model.
-
-    Args:
-        run: a run folder, a folder of weights, or a name
-        glimpse: whose mask: 1, 2, … or last
-        threshold: all or nothing: keep what is at least T
-        out: where to write
-        verbose: name every file that is written
-    """
+    """Cut the foreground out of pictures of yours with a trained model."""
     if threshold is not None and not 0 < threshold <= 1:
         raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
     if glimpse != "last" and not glimpse.isdecimal():

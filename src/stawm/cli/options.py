@@ -14,20 +14,18 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 from stawm.cli import first_process
 
 
-def flag(metavar: str | None = None, hint: str = "", **more: Any) -> Any:
+def flag(about: str, metavar: str | None = None, hint: str = "", **more: Any) -> Any:
     """How an option is shown in the help: `hint` stands in the place of its default."""
-    return arg(metavar=metavar, help_behavior_hint=hint, **more)
+    return arg(help=about, metavar=metavar, help_behavior_hint=hint, **more)
 
 
 WHERE = "where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)"
-DataDir = Annotated[Path | None, flag("DIR", help=WHERE)]
-DataName = Annotated[str | None, flag("NAME", "(the one of the experiment)")]
+DataDir = Annotated[Path | None, flag(WHERE, "DIR")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
-Images = Annotated[tuple[Path, ...], Positional, flag("IMAGES", help="pictures, or folders of them")]
-Json = Annotated[bool, flag(help="print JSON for scripts, and nothing else")]
+Images = Annotated[tuple[Path, ...], Positional, flag("pictures, or folders of them", "IMAGES")]
+Json = Annotated[bool, flag("print JSON for scripts, and nothing else")]
 Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]
 Model = Annotated[str, Positional, arg(metavar="RUN_OR_WEIGHTS", help="a run folder, a folder of weights, or a name")]
-Number = Annotated[int, arg(metavar="N")]
 
 
 @dataclass(frozen=True)

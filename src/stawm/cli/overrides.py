@@ -17,6 +17,7 @@ from stawm.memory.protocol import MEMORIES, MemoryConfig
 from stawm.model.heads.head import HEADS, HeadConfig
 
 HEAD = "--model.heads."
+WITHOUT = "Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class AllSettings(Settings):
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
-    without_head: Annotated[tuple[str, ...], flag("NAME ...")] = ()
-    """Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."""
+    without_head: Annotated[tuple[str, ...], flag(WITHOUT, "NAME ...")] = ()
 
     @property
     def experiment(self) -> Experiment:

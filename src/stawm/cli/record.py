@@ -20,33 +20,21 @@ from stawm.cli.options import DataDir, Device, Ledger, flag
 
 
 def record(
-    run: Annotated[Path, Positional, arg(metavar="RUN")],
+    run: Annotated[Path, Positional, arg(metavar="RUN", help="a run folder")],
     *,
-    name: Annotated[str, flag(hint="(that of the run folder)")] = "",
-    kind: Literal["result", "trial"] = "result",
-    chosen_by: Annotated[str, flag("WHAT", "(the run's validation)")] = "",
-    note: Annotated[str, flag()] = "",
-    controls: bool = False,
-    commit: Annotated[str, flag()] = "",
-    threads: Annotated[int | None, flag("N")] = None,
-    source: Annotated[str, flag("NAME")] = "",
+    name: Annotated[str, flag("the name of the entry", hint="(that of the run folder)")] = "",
+    kind: Annotated[Literal["result", "trial"], arg(help="what it is")] = "result",
+    chosen_by: Annotated[str, flag("what chose the recipe", "WHAT", "(the run's validation)")] = "",
+    note: Annotated[str, flag("what else is to be known")] = "",
+    controls: Annotated[bool, arg(help="also measure with memories and queries exchanged")] = False,
+    commit: Annotated[str, flag("the code, for a run that did not write it down")] = "",
+    threads: Annotated[int | None, flag("the threads, for a run that did not write them down", "N")] = None,
+    source: Annotated[str, flag("the entry it started from, if that run is gone", "NAME")] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
     device: Device = "auto",
 ) -> None:
-    """Enter a run in the ledger of results, measured on the full test set.
-
-    Args:
-        run: a run folder
-        name: the name of the entry
-        kind: what it is
-        chosen_by: what chose the recipe
-        note: what else is to be known
-        controls: also measure with memories and queries exchanged
-        commit: the code, for a run that did not write it down
-        threads: the threads, for a run that did not write them down
-        source: the entry it started from, if that run is gone
-    """
+    """Enter a run in the ledger of results, measured on the full test set."""
     from stawm.ledger.entries import check_free, read_ledger, write_entry
     from stawm.ledger.record import Told, entry_of
     from stawm.ledger.table import means_of, told_means

@@ -16,35 +16,25 @@ Examples:
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from stawm.cli.options import DataDir, Ledger, flag
 from stawm.errors import UsageError
 
 
 def ship(
-    run: Annotated[str | None, Positional, flag("RUN")] = None,
-    name: Annotated[str | None, Positional, flag("NAME")] = None,
+    run: Annotated[str | None, Positional, flag("a run folder or a folder of weights", "RUN")] = None,
+    name: Annotated[str | None, Positional, flag("the name that the weights are to be found by", "NAME")] = None,
     *,
-    cards: bool = False,
-    home: Annotated[Path | None, flag("DIR", "(the package's)")] = None,
-    full: bool = False,
-    replace: bool = False,
-    note: Annotated[str, flag()] = "",
+    cards: Annotated[bool, arg(help="only write the cards of all weights anew")] = False,
+    home: Annotated[Path | None, flag("the folder of weights to add them to", "DIR", "(the package's)")] = None,
+    full: Annotated[bool, arg(help="keep float32")] = False,
+    replace: Annotated[bool, arg(help="let them take the place of weights of that name")] = False,
+    note: Annotated[str, flag("a sentence or two for the card")] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
 ) -> None:
-    """Put the weights of a run where they are found by name.
-
-    Args:
-        run: a run folder or a folder of weights
-        name: the name that the weights are to be found by
-        cards: only write the cards of all weights anew
-        home: the folder of weights to add them to
-        full: keep float32
-        replace: let them take the place of weights of that name
-        note: a sentence or two for the card
-    """
+    """Put the weights of a run where they are found by name."""
     from stawm.ledger.ship import ship as ship_weights
     from stawm.ledger.ship import write_card
     from stawm.ledger.table import means_of, told_means

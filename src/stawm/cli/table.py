@@ -17,28 +17,21 @@ Examples:
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from stawm.cli.options import Ledger, flag
 from stawm.errors import UsageError
 
 
 def table(
-    runs: Annotated[tuple[Path, ...], Positional, flag("RUN", "(none: the ledger)")] = (),
+    runs: Annotated[tuple[Path, ...], Positional, flag("run folders", "RUN", "(none: the ledger)")] = (),
     *,
-    format: Annotated[Literal["text", "markdown", "json"] | None, flag(hint="(text)")] = None,
-    kind: Literal["result", "trial"] = "result",
-    docs: Annotated[Path | None, flag("DIR")] = None,
+    format: Annotated[Literal["text", "markdown", "json"] | None, flag("how to print runs", hint="(text)")] = None,
+    kind: Annotated[Literal["result", "trial"], arg(help="what of the ledger")] = "result",
+    docs: Annotated[Path | None, flag("write the pages in this folder of a clone", "DIR")] = None,
     ledger: Ledger = Path("results"),
 ) -> None:
-    """Make a table of runs or of the ledger, the paper's numbers beside ours.
-
-    Args:
-        runs: run folders
-        format: how to print runs
-        kind: what of the ledger
-        docs: write the pages in this folder of a clone
-    """
+    """Make a table of runs or of the ledger, the paper's numbers beside ours."""
     if runs and (docs or kind != "result"):
         raise UsageError("--docs and --kind are for the ledger, and runs were given; record them, or leave these out")
     if not runs and format:

@@ -33,23 +33,17 @@ SWITCHES = ("--resume", "--json", "--help", "-h")
 
 
 def train(
-    preset: Annotated[str, Positional, arg(metavar="PRESET")],
+    preset: Annotated[str, Positional, arg(metavar="PRESET", help="a name from `stawm presets`, or folder:PICTURES")],
     settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
     *,
     # Two names, since torchrun takes --run, wherever it stands, for a short form of its own --run-path.
-    run: Annotated[Path | None, flag("DIR", "(runs/PRESET-seedN)", aliases=("--run-dir",))] = None,
-    resume: bool = False,
+    run: Annotated[Path | None, flag("the run folder", "DIR", "(runs/PRESET-seedN)", aliases=("--run-dir",))] = None,
+    resume: Annotated[bool, arg(help="go on from the last checkpoint in the run folder")] = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Train a preset, or a model of your own pictures, or go on with a run.
-
-    Args:
-        preset: a name from `stawm presets`, or folder:PICTURES
-        run: the run folder
-        resume: go on from the last checkpoint in the run folder
-    """
+    """Train a preset, or a model of your own pictures, or go on with a run."""
     from stawm.cli.overrides import AllSettings
     from stawm.cli.progress import reporter_for, watch
     from stawm.experiments import own
