@@ -70,12 +70,12 @@ def test_the_verb_prints_the_ledger(clone: Path, capsys: pytest.CaptureFixture[s
 )
 def test_a_text_without_its_marks_is_refused_and_all_are_left_alone(clone: Path, text: str):
     (clone / "README.md").write_text(text)
-    with pytest.raises(UsageError, match="must have one <!-- results -->"):
+    with pytest.raises(UsageError, match="<!-- results -->"):
         write_pages(Path("docs"), Path("results"))
     assert (clone / "README.md").read_text() == text
     assert not (clone / "docs" / "presets.md").exists()
     (clone / "README.md").unlink()
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="read"):
         write_pages(Path("docs"), Path("results"))
 
 

@@ -22,11 +22,10 @@ def test_seeds_share_a_row_with_the_papers_number_and_the_cut_of_the_epochs():
         "| `mnist-classify-8` (1) | error 0.41 % ± 0.03 | error 0.45 % ± 0.07 | 10,000 test, mnist | "
         "[0](results/s0.json), [1](results/s1.json) | 20 of 200 | 2.0 h |"
     )
-    assert lines[4] == "± is the standard deviation over seeds (the paper's: over its trials)."
-    assert lines[6] == (
-        "1. `stawm train mnist-classify-8 --seed 0 --run runs/s0 --training.epochs 20 --training.schedule one-cycle` "
-        "Recipe chosen by: the paper. On A CPU, 2 cores, 2 threads, torch 2.13.0."
-    )
+    assert lines[4].startswith("± ")
+    command = "stawm train mnist-classify-8 --seed 0 --run runs/s0 --training.epochs 20 --training.schedule one-cycle"
+    assert lines[6].startswith(f"1. `{command}` ")
+    assert all(part in lines[6] for part in ("the paper", "A CPU, 2 cores, 2 threads", "torch 2.13.0"))
     assert len(lines) == 7
 
 
@@ -106,8 +105,8 @@ def test_the_summary_has_the_best_recipe_by_validation_of_each_experiment_of_the
 def test_notes_tell_validation_and_what_was_stopped():
     kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
     line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]
-    assert "Stopped after 30 of 200 epochs." in line
-    assert "Recipe chosen by: the paper. On 5,000 validation pictures: error 0.60 %." in line
+    assert "30 of 200 epochs" in line
+    assert "5,000 validation pictures: error 0.60 %" in line
     assert line.endswith(" Killed by the night.")
 
 
