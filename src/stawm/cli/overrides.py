@@ -79,7 +79,6 @@ def values_of(arguments: Sequence[str], flag: str) -> list[str]:
 
 
 def _memory(memory: MemoryConfig, arguments: Sequence[str]) -> MemoryConfig:
-    """The memory's settings, or those of another rule with what all rules share kept."""
     rule = next(iter(values_of(arguments, "--model.memory.rule")), memory.rule)
     if rule == memory.rule:
         return memory

@@ -36,7 +36,12 @@ def table(
         raise UsageError("--docs and --kind are for the ledger, and runs were given; record them, or leave these out")
     if not runs and format:
         raise UsageError("--format is for a table of runs, and none was given; the ledger is printed in Markdown")
-    print(_of_runs(runs, format or "text") if runs else _of_ledger(ledger, kind, docs))
+    if runs:
+        from stawm.ledger import table as tables
+
+        print(tables.table(tables.rows_of(tables.read_runs(runs)), format or "text"))
+    else:
+        print(_of_ledger(ledger, kind, docs))
 
 
 def _of_ledger(ledger: Path, kind: Literal["result", "trial"], docs: Path | None) -> str:
@@ -49,9 +54,3 @@ def _of_ledger(ledger: Path, kind: Literal["result", "trial"], docs: Path | None
         return "\n".join(map(str, write_pages(docs, ledger)))
     entries = read_ledger(ledger)
     return trials(entries) if kind == "trial" else results(entries, ledger)
-
-
-def _of_runs(runs: tuple[Path, ...], format: Literal["text", "markdown", "json"]) -> str:
-    from stawm.ledger.table import read_runs, rows_of, table
-
-    return table(rows_of(read_runs(runs)), format)

@@ -115,7 +115,6 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
 
 
 def _recipe(what: str) -> "Experiment":
-    """The preset of that name, or the recipe for folders of pictures."""
     from stawm.experiments.own import FOLDER, OWN_PICTURES
     from stawm.experiments.presets import preset
 

@@ -141,7 +141,6 @@ def _started(run: Path, experiment: Experiment, told: Told, ledger: Sequence[Ent
 
 
 def _fingerprint(start: str) -> str:
-    """The fingerprint of the weights that a run started from; none if they are gone."""
     try:
         return fingerprint(load_trained(start).model)
     except CheckpointError:
