@@ -98,7 +98,7 @@ def copy(trained: Path, tmp_path: Path) -> Path:
         ("not 0", "figure looked"),
         ("no pictures", "masks run"),
         ("run/looked.nonsense", "figure looked run --out run/looked.nonsense"),
-        ("looked draws one run", "figure looked one two"),
+        ("one run", "figure looked one two"),
         ("--pictures", "figure looked one --pictures 0"),
         ("device cuda", "look --device cuda"),
         ("folder:", "train folder:"),
@@ -322,7 +322,7 @@ def test_full_disk_anywhere_else(
 
     monkeypatch.setattr(Image.Image, "save", full)
     assert main(["figure", "curve", str(trained), "--out", str(tmp_path / "curve.png")]) == STORAGE
-    assert "No space left on device" in one_line(capsys.readouterr().err)
+    assert os.strerror(errno.ENOSPC) in one_line(capsys.readouterr().err)
     monkeypatch.setattr("stawm.show.figures.curve.learning_curve", full)
     assert main(["figure", "curve", str(trained)]) == STORAGE
     assert "some/file" in one_line(capsys.readouterr().err)

@@ -49,7 +49,7 @@ def test_looking_at_nothing_shows_embedded_digits(capsys: Capture, tmp_path: Pat
     assert len(found) == 12
     # "example 4 (a 3)  3  100 %": at least ten of twelve are right.
     assert sum(line[3].rstrip(")") == line[4] for line in found) >= 10
-    assert out.splitlines()[-1] == f"the report is {Path('demo/report.html')}"
+    assert out.splitlines()[-1].endswith(str(Path("demo/report.html")))
     assert looks_in(tmp_path / "demo" / "report.html") == 12
 
 
@@ -102,10 +102,9 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_others_are_done(weights:
     assert main(arguments) == 3
     captured = capsys.readouterr()
     assert [json.loads(line)["name"] for line in captured.out.splitlines()] == ["good.png"]
-    assert captured.err.splitlines() == [
-        "stawm: bad.png is not a picture that can be read; give a PNG, JPEG, WebP or BMP",
-        "stawm: there is no picture missing.png; give the path of one",
-    ]
+    bad, missing = captured.err.splitlines()
+    assert bad.startswith("stawm: bad.png ")
+    assert "missing.png" in missing
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -126,10 +125,10 @@ def test_many_pictures_make_a_short_table_and_a_short_report(weights: str, capsy
     assert main(["look", "in", "--weights", weights, "--most", "7", "--batch-size", "10"]) == 0
     out = capsys.readouterr().out
     assert sum(line[2:6] == ".png" for line in out.splitlines()) == 20
-    assert "… and 25 more: --json prints all" in out
-    counts = next(line for line in out.splitlines() if line.startswith("45 pictures by class: "))
-    assert sum(int(part.split(": ")[1]) for part in counts.removeprefix("45 pictures by class: ").split(", ")) == 45
-    assert "the first 7 of 45 pictures" in out
+    assert "25 more" in out
+    counts = next(line for line in out.splitlines() if line.startswith("45 pictures")).split(": ", 1)[1]
+    assert sum(int(part.split(": ")[1]) for part in counts.split(", ")) == 45
+    assert "7 of 45" in out
     assert looks_in(Path("look.html")) == 7
 
 
@@ -160,11 +159,11 @@ def test_the_same_file_is_looked_at_once(weights: str, capsys: Capture, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--most", "0"], 2, "--most takes at least 1, not 0"),
-        (["--batch-size", "0"], 2, "--batch-size takes at least 1, not 0"),
+        (["--most", "0"], 2, "--most"),
+        (["--batch-size", "0"], 2, "--batch-size"),
         (["--weights", "no-such-weights"], 4, "no-such-weights"),
-        (["empty"], 3, "the folder empty has no pictures"),
-        (["--out", "file/report.html"], 6, "could not write"),
+        (["empty"], 3, "folder empty"),
+        (["--out", "file/report.html"], 6, "file/report.html"),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], code: int, told: str, capsys: Capture, tmp_path: Path):

@@ -14,7 +14,7 @@ from stawm.errors import DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
 from stawm.model.heads.draw import Drawn
 from stawm.model.stawm import Stawm
-from stawm.show.cutout import cutout, placed
+from stawm.show.picture import cutout, placed
 from stawm.store.weights import export
 from tiny_drawing import drawing_config, drawing_model
 

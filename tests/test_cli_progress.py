@@ -40,12 +40,11 @@ def test_plain_lines_for_logs(capsys: pytest.CaptureFixture[str]):
     told = PlainReporter(every=0.0)
     told.step(step())
     told.epoch(record("the memory saturates"))
-    assert capsys.readouterr().out.splitlines() == [
-        "epoch 2/4, step 5/10: loss 0.5123, error 12.34 %, 1,234 images/s, 1 h 02 min left",
-        "measured on 1,000 test pictures after each epoch",
-        "epoch 2/4: loss 0.5000, training error 25.00 %, error 0.41 %, rate 1.0e-03, 1 min 15 s",
-        "warning: the memory saturates",
-    ]
+    moment, measured, epoch, warning = capsys.readouterr().out.splitlines()
+    assert moment == "epoch 2/4, step 5/10: loss 0.5123, error 12.34 %, 1,234 images/s, 1 h 02 min left"
+    assert "1,000 test pictures" in measured
+    assert epoch == "epoch 2/4: loss 0.5000, training error 25.00 %, error 0.41 %, rate 1.0e-03, 1 min 15 s"
+    assert warning == "warning: the memory saturates"
 
 
 def test_every_score_of_the_heads_is_told(capsys: pytest.CaptureFixture[str]):

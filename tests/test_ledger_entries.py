@@ -13,12 +13,12 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
 from stawm.experiments.recipe import changes
-from stawm.ledger.entries import LEDGER, Control, Measurement, by_name, chain, read_entry, read_ledger, write_entry
+from stawm.ledger.entries import LEDGER, Control, Measurement, chain, read_entry, read_ledger, write_entry
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = sorted((ROOT / LEDGER).rglob("*.json"))
-ENTRIES = by_name(read_ledger(ROOT / LEDGER))
+ENTRIES = {entry.name: entry for entry in read_ledger(ROOT / LEDGER)}
 
 
 def repeated(line: str) -> tuple[Experiment, str]:
@@ -136,7 +136,7 @@ def test_entries_are_read_in_order_and_never_written_over(tmp_path: Path):
     assert [found.name for found in read_ledger(tmp_path)] == ["d", "c", "b", "a"]
     before = (tmp_path / "b.json").read_text()
     for kind in ("result", "trial"):
-        with pytest.raises(UsageError, match=r"b.json is recorded already"):
+        with pytest.raises(UsageError, match=r"b\.json"):
             write_entry(tmp_path, entry("b", kind, preset_name="mnist-draw-6"))
     assert (tmp_path / "b.json").read_text() == before
     assert read_ledger(tmp_path / "nowhere") == []

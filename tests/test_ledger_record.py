@@ -100,17 +100,17 @@ def test_a_trial_keeps_its_validation_and_never_sees_the_test_set(holding_out: P
     assert (found.measured.split, found.measured.count) == ("validation", 20)
     assert found.measured.scores == last["scores"]
     assert found.chosen_by == "the last 20 training pictures"
-    with pytest.raises(UsageError, match="which a trial may not touch"):
+    with pytest.raises(UsageError, match="test set"):
         entry_of(holding_out, Told("tried", "trial"), with_controls=True)
 
 
 def test_a_trial_that_was_measured_on_the_test_set_is_refused(plain: Path):
-    with pytest.raises(UsageError, match=r"a trial may not touch the test set, .* train with --data.hold-out"):
+    with pytest.raises(UsageError, match="hold-out"):
         entry_of(plain, Told("tried", "trial"))
 
 
 def test_a_result_says_what_chose_its_recipe(plain: Path, holding_out: Path):
-    with pytest.raises(UsageError, match="say what chose its recipe"):
+    with pytest.raises(UsageError, match="--chosen-by"):
         entry_of(plain, Told("mine"))
     found = entry_of(holding_out, Told("mine"))
     assert found.chosen_by == "the last 20 training pictures"
@@ -130,7 +130,7 @@ def test_the_entry_that_a_run_started_from_is_found_by_its_weights(plain: Path, 
     assert "--run runs/mine " in found.command
     assert found.command.endswith("--training.start-from runs/first")
     assert str(plain) not in json.dumps(found.to_dict())
-    with pytest.raises(UsageError, match="record that run first, or give --source"):
+    with pytest.raises(UsageError, match="--source"):
         entry_of(tmp_path / "run", told, [other])
     with pytest.raises(UsageError, match="no entry other"):
         entry_of(tmp_path / "run", replace(told, source="other"), [other, first])
@@ -167,13 +167,13 @@ def test_other_pictures_than_those_learnt_from_are_refused(plain: Path, monkeypa
     other = few()
     other = Splits(replace(other.train, checksum="other"), other.test)
     monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: other)
-    with pytest.raises(CheckpointError, match=r"not those that .* learnt from"):
+    with pytest.raises(CheckpointError, match="pictures"):
         entry_of(plain, Told("mine", chosen_by="the paper"))
 
 
 def test_a_run_without_an_epoch_is_refused(tmp_path: Path):
     (tmp_path / "experiment.json").write_text(json.dumps(preset("mnist-5k-classify").to_dict()))
-    with pytest.raises(CheckpointError, match="no finished epoch"):
+    with pytest.raises(CheckpointError, match="epoch"):
         entry_of(tmp_path, Told("mine", chosen_by="the paper"))
 
 
@@ -195,5 +195,5 @@ def test_the_verb_writes_the_entry_once(holding_out: Path, tmp_path: Path, capsy
     assert main(["record", str(holding_out), *ledger]) == UsageError.exit_code
     assert main(["record", str(holding_out), "--name", "../up", *ledger]) == UsageError.exit_code
     told = capsys.readouterr().err
-    assert "is recorded already" in told
-    assert "cannot be the name of an entry" in told
+    assert "already" in told
+    assert "../up" in told

@@ -1,15 +1,19 @@
-"""The ledger as tables: seeds in one row, the paper's number beside ours, the best recipe of each experiment."""
+"""The ledger as tables (seeds in one row, the best recipe of each experiment), and the pages that are made of it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stawm.errors import CheckpointError
-from stawm.ledger.entries import Control, Entry, Measurement
-from stawm.ledger.results import EMPTY, controls, result_rows, results, summary, trials
+from stawm.cli import main
+from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.describe import describe
+from stawm.ledger.entries import Control, Entry, Measurement, write_entry
+from stawm.ledger.results import EMPTY, controls, pages, result_rows, results, summary, trials, write_pages
 from tiny_entry import entry
 
+ROOT = Path(__file__).parent.parent
 LEDGER = Path("results")
 
 
@@ -22,11 +26,10 @@ def test_seeds_share_a_row_with_the_papers_number_and_the_cut_of_the_epochs():
         "| `mnist-classify-8` (1) | error 0.41 % ± 0.03 | error 0.45 % ± 0.07 | 10,000 test, mnist | "
         "[0](results/s0.json), [1](results/s1.json) | 20 of 200 | 2.0 h |"
     )
-    assert lines[4] == "± is the standard deviation over seeds (the paper's: over its trials)."
-    assert lines[6] == (
-        "1. `stawm train mnist-classify-8 --seed 0 --run runs/s0 --training.epochs 20 --training.schedule one-cycle` "
-        "Recipe chosen by: the paper. On A CPU, 2 cores, 2 threads, torch 2.13.0."
-    )
+    assert lines[4].startswith("± ")
+    command = "stawm train mnist-classify-8 --seed 0 --run runs/s0 --training.epochs 20 --training.schedule one-cycle"
+    assert lines[6].startswith(f"1. `{command}` ")
+    assert all(part in lines[6] for part in ("the paper", "A CPU, 2 cores, 2 threads", "torch 2.13.0"))
     assert len(lines) == 7
 
 
@@ -106,8 +109,8 @@ def test_the_summary_has_the_best_recipe_by_validation_of_each_experiment_of_the
 def test_notes_tell_validation_and_what_was_stopped():
     kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
     line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]
-    assert "Stopped after 30 of 200 epochs." in line
-    assert "Recipe chosen by: the paper. On 5,000 validation pictures: error 0.60 %." in line
+    assert "30 of 200 epochs" in line
+    assert "5,000 validation pictures: error 0.60 %" in line
     assert line.endswith(" Killed by the night.")
 
 
@@ -142,3 +145,76 @@ def test_trials_say_what_was_changed_and_results_do_not_show_them():
         "| warm: `mnist-classify-8`, seed 0 | training.warmup 0.1 (preset: 0) | error 1.00 % | 7 of 200 | 2.0 h "
         "| a \\| b |"
     )
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/presets.md", "docs/results.md", "docs/trials.md"])
+def test_a_page_says_what_presets_and_ledger_say(name: str):
+    made = {path.relative_to(ROOT).as_posix(): text for path, text in pages(ROOT / "docs", ROOT / LEDGER).items()}
+    assert (ROOT / name).read_text(encoding="utf-8") == made[name], "run `stawm table --docs docs`"
+
+
+@pytest.mark.parametrize("name", ["presets", "results", "trials"])
+def test_links_of_a_page_lead_somewhere(name: str):
+    targets = re.findall(r"\]\((?!http|#)(.*?)\)", (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
+    assert all((ROOT / "docs" / target).exists() for target in targets)
+    assert targets or name == "presets"
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_entry(tmp_path / "results", entry("one"))
+    write_entry(tmp_path / "results", entry("tried", "trial"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("# Title\n\n<!-- results -->old<!-- /results -->\n\nThe end.\n")
+    (tmp_path / "docs" / "results.md").write_text(
+        "<!-- results -->\n<!-- /results -->\n\nBetween.\n\n<!-- controls -->\n<!-- /controls -->\n"
+    )
+    (tmp_path / "docs" / "trials.md").write_text("<!-- trials -->\n<!-- /trials -->\n")
+    return tmp_path
+
+
+def test_the_verb_writes_all_pages_and_again_changes_nothing(clone: Path, capsys: pytest.CaptureFixture[str]):
+    for _ in range(2):
+        assert main(["table", "--docs", "docs"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 4
+        text = (clone / "README.md").read_text()
+        assert text.startswith("# Title\n\n<!-- results -->\n\n| experiment |")
+        assert text.endswith("\n\n<!-- /results -->\n\nThe end.\n")
+        assert "| `mnist-classify-8` |" in text
+        assert "old" not in text
+    assert (clone / "docs" / "presets.md").read_text() == describe()
+    assert "[0](../results/one.json)" in (clone / "docs" / "results.md").read_text()
+    assert (clone / "docs" / "../results/one.json").is_file()
+    assert "\n\nBetween.\n\n" in (clone / "docs" / "results.md").read_text()
+    assert "| tried: `mnist-classify-8`" in (clone / "docs" / "trials.md").read_text()
+
+
+def test_the_verb_prints_the_ledger(clone: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["table"]) == 0
+    assert capsys.readouterr().out.startswith("| run | paper | ours |")
+    assert main(["table", "--kind", "trial"]) == 0
+    assert capsys.readouterr().out.startswith("| trial |")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<!-- results -->", "<!-- /results --><!-- results -->", 2 * "<!-- results --><!-- /results -->"]
+)
+def test_a_text_without_its_marks_is_refused_and_all_are_left_alone(clone: Path, text: str):
+    (clone / "README.md").write_text(text)
+    with pytest.raises(UsageError, match="<!-- results -->"):
+        write_pages(Path("docs"), Path("results"))
+    assert (clone / "README.md").read_text() == text
+    assert not (clone / "docs" / "presets.md").exists()
+    (clone / "README.md").unlink()
+    with pytest.raises(UsageError, match="read"):
+        write_pages(Path("docs"), Path("results"))
+
+
+def test_what_belongs_to_runs_and_what_to_the_ledger(clone: Path, capsys: pytest.CaptureFixture[str]):
+    for arguments in (["run", "--docs", "docs"], ["run", "--kind", "trial"], ["--format", "json"]):
+        assert main(["table", *arguments]) == UsageError.exit_code
+    assert main(["table", "--ledger", "nowhere"]) == UsageError.exit_code
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 4
+    assert "nowhere" in told[-1]

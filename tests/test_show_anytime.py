@@ -8,7 +8,8 @@ import pytest
 from stawm.errors import UsageError
 from stawm.model.heads.draw import DrawConfig
 from stawm.show.draw import draw_figure
-from stawm.show.figures.anytime import Anytime, Model, error_after_each
+from stawm.show.figures.anytime import Anytime, error_after_each
+from stawm.show.plot import Run
 from stawm.show.request import Request
 from stawm.store.weights import export
 from tiny_chart import full, heights, places, reach, title
@@ -24,7 +25,7 @@ def recorded(folder: Path, name: str, errors: tuple[float, ...], seed: int = 0) 
 
 
 def test_each_glimpse_stands_at_its_error_with_the_first_and_the_last_in_the_legend():
-    chart = error_after_each([Model("model", errors=[0.1, 0.03, 0.01])])
+    chart = error_after_each([Run("model", found=[0.1, 0.03, 0.01])])
     (line,) = full(chart)
     assert heights(line) == pytest.approx([10.0, 3.0, 1.0])
     assert places(line) == [1, 2, 3]
@@ -33,12 +34,12 @@ def test_each_glimpse_stands_at_its_error_with_the_first_and_the_last_in_the_leg
 
 
 def test_a_model_with_fewer_glimpses_ends_earlier():
-    _, two = full(error_after_each([Model("three", errors=[0.1, 0.05, 0.02]), Model("two", errors=[0.09, 0.01])]))
+    _, two = full(error_after_each([Run("three", found=[0.1, 0.05, 0.02]), Run("two", found=[0.09, 0.01])]))
     assert places(two) == [1, 2]
 
 
 def test_seeds_are_one_line_with_bars():
-    models = [Model(f"tiny-seed{seed}", replace(TINY, seed=seed), errors=[0.02 + 0.02 * seed]) for seed in range(3)]
+    models = [Run(f"tiny-seed{seed}", replace(TINY, seed=seed), found=[0.02 + 0.02 * seed]) for seed in range(3)]
     chart = error_after_each(models)
     (line,) = full(chart)
     assert heights(line) == pytest.approx([4.0])
@@ -46,7 +47,7 @@ def test_seeds_are_one_line_with_bars():
 
 
 def test_validation_and_test_pictures_are_not_mixed():
-    both = [Model(split, replace(TINY, seed=seed), split, [0.1]) for seed, split in enumerate(("test", "validation"))]
+    both = [Run(split, replace(TINY, seed=seed), split, [0.1]) for seed, split in enumerate(("test", "validation"))]
     chart = error_after_each(both)
     assert len(full(chart)) == 2
     assert "held-out" in title(chart)
@@ -54,7 +55,7 @@ def test_validation_and_test_pictures_are_not_mixed():
 
 @pytest.mark.parametrize("errors", [[0.0], [0.3], [0.1, 0.0]])
 def test_one_glimpse_and_no_error_are_drawn(errors: list[float]):
-    chart = error_after_each([Model("model", errors=errors)])
+    chart = error_after_each([Run("model", found=errors)])
     chart.draw_without_rendering()
     low, high = chart.axes[0].get_ylim()
     assert all(low <= height <= high for height in heights(full(chart)[0]))
@@ -62,7 +63,7 @@ def test_one_glimpse_and_no_error_are_drawn(errors: list[float]):
 
 def test_a_model_without_answers_is_refused():
     with pytest.raises(UsageError, match="draws"):
-        error_after_each([Model("draws")])
+        error_after_each([Run("draws")])
 
 
 def test_it_takes_models_and_entries_of_the_ledger(tmp_path: Path):

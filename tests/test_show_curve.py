@@ -4,14 +4,15 @@ import pytest
 
 from stawm.errors import UsageError
 from stawm.model.heads.head import HEADS, Score
-from stawm.show.figures.curve import Learnt, learning_curve
+from stawm.show.figures.curve import learning_curve
+from stawm.show.plot import Run
 from tiny_chart import full, heights, places, reach, record, title
 from tiny_run import TINY
 
 
-def run(name: str, errors: list[float], seed: int | None = None) -> Learnt:
+def run(name: str, errors: list[float], seed: int | None = None) -> Run:
     experiment = None if seed is None else replace(TINY, seed=seed)
-    return Learnt(name, experiment, records=[record(epoch, error) for epoch, error in enumerate(errors, 1)])
+    return Run(name, experiment, found=[record(epoch, error) for epoch, error in enumerate(errors, 1)])
 
 
 def test_the_error_is_drawn_in_per_cent_on_a_logarithmic_scale_that_ends_at_round_numbers():
@@ -39,7 +40,7 @@ def test_more_runs_than_colours_differ_in_style():
 
 
 def test_training_is_a_thinner_paler_line_of_the_same_colour():
-    chart = learning_curve([Learnt("run", records=[record(1, 0.1, 0.5), record(2, 0.02, 0.3)])])
+    chart = learning_curve([Run("run", found=[record(1, 0.1, 0.5), record(2, 0.02, 0.3)])])
     thin, thick = chart.axes[0].lines
     assert heights(thin) == pytest.approx([50.0, 30.0])
     assert thin.get_linewidth() < thick.get_linewidth()
@@ -71,19 +72,19 @@ def test_a_task_without_scores_shows_its_loss():
         {"epoch": epoch, "train": {"loss": loss}, "held_out": {"scores": {}, "terms": {"a": loss / 2, "b": loss / 2}}}
         for epoch, loss in ((1, 10.0), (2, 4.0))
     ]
-    assert heights(full(learning_curve([Learnt("run", records=records)]))[0]) == pytest.approx([10.0, 4.0])
+    assert heights(full(learning_curve([Run("run", found=records)]))[0]) == pytest.approx([10.0, 4.0])
 
 
 def test_a_loss_below_zero_has_a_linear_scale():
     records = [{"epoch": 1, "train": {"loss": 1.0}, "held_out": {"scores": {}, "terms": {"a": -2.0}}}]
-    chart = learning_curve([Learnt("run", records=records)])
+    chart = learning_curve([Run("run", found=records)])
     assert chart.axes[0].get_yscale() == "linear"
     assert heights(full(chart)[0]) == [-2.0]
 
 
-def drew(name: str, **scores: float) -> Learnt:
+def drew(name: str, **scores: float) -> Run:
     held_out = {"split": "test", "scores": scores, "terms": {"squared_error": 700.0}}
-    return Learnt(name, records=[{"epoch": 1, "train": {"loss": 700.0, **scores}, "held_out": held_out}])
+    return Run(name, found=[{"epoch": 1, "train": {"loss": 700.0, **scores}, "held_out": held_out}])
 
 
 def test_runs_that_all_draw_show_their_squared_error_even_if_some_classify():
@@ -100,4 +101,4 @@ def test_the_scores_are_those_of_the_heads(monkeypatch: pytest.MonkeyPatch):
 
 def test_nothing_to_draw_is_said():
     with pytest.raises(UsageError, match="epoch"):
-        learning_curve([Learnt("run")])
+        learning_curve([Run("run")])

@@ -9,7 +9,7 @@ from torch import Tensor
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode
-from stawm.show.figures.looked import CELL, EDGE, GAP, HEAD, MARGIN, looked_frames, where_it_looked
+from stawm.show.figures.looked import CELL, EDGE, GAP, HEAD, MARGIN, where_it_looked
 from stawm.show.picture import outline_of, picture_of
 from stawm.show.sheet import RIGHT, WRONG, Colour, colour_of
 
@@ -152,20 +152,19 @@ def test_belief_bar_is_as_long_as_the_probability():
     assert np.ptp(lowest) + 1 == pytest.approx(CELL / 10, abs=1)
 
 
-def test_only_as_many_pictures_as_asked_and_names_of_any_length():
-    scene = episode(torch.zeros(5, 1, 28, 28), pose(0.5).expand(5, 3, 2, 3))
-    two, five = where_it_looked(scene, pictures=2), where_it_looked(scene, pictures=9)
+def test_a_row_for_each_picture_and_names_of_any_length():
+    scenes = [episode(torch.zeros(count, 1, 28, 28), pose(0.5).expand(count, 3, 2, 3)) for count in (2, 5)]
+    two, five = map(where_it_looked, scenes)
     assert (five.height - HEAD) * 2 == (two.height - HEAD) * 5
-    named = where_it_looked(scene, labels=torch.arange(5), classes=["an ankle boot with laces"] * 10, pictures=2)
+    named = where_it_looked(scenes[0], labels=torch.arange(2), classes=["an ankle boot with laces"] * 10)
     assert named.size == two.size
 
 
 def test_the_film_adds_a_glimpse_a_frame():
     poses = torch.stack([pose(0.5, x=-0.4), pose(0.5, x=0.0), pose(0.5, x=0.4)])[None]
     scene = episode(torch.zeros(1, 1, 28, 28), poses, answers=torch.tensor([[1, 2, 3]]))
-    frames = looked_frames(scene, labels=torch.tensor([3]))
+    frames = [where_it_looked(scene, labels=torch.tensor([3]), shown=count) for count in (1, 2, 3)]
     whole = where_it_looked(scene, labels=torch.tensor([3]))
-    assert len(frames) == 3
     assert {frame.size for frame in frames} == {whole.size}
     for frame, drawn in enumerate(frames):
         for glimpse in range(3):

@@ -93,7 +93,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def _about(verb: str) -> str:
-    """The first line of a verb's help."""
     return (getattr(import_module(VERBS[verb]), verb).__doc__ or "").partition("\n")[0]
 
 

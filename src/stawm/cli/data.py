@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir, Json
+from stawm.cli.options import DataDir, Json, flag
 from stawm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 
 
 def data(
-    action: Annotated[Literal["list", "get"], Positional],
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="")] = None,
+    action: Annotated[Literal["list", "get"], Positional, arg(help="what to do")],
+    name: Annotated[str | None, Positional, flag("the data set to get", "NAME")] = None,
     *,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
-    """List the named data sets, or fetch one.
-
-    Args:
-        action: what to do
-        name: the data set to get
-    """
+    """List the named data sets, or fetch one."""
     if (action == "get") != (name is not None):
         raise UsageError("say `stawm data list` or `stawm data get NAME`")
 

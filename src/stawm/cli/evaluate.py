@@ -18,24 +18,19 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from stawm.cli.options import DataDir, Device, Json, Model
+from stawm.cli.options import DataDir, Device, Json, Model, flag
 
 
 def evaluate(
     model: Model,
     *,
-    data: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(the one of the experiment)")] = None,
-    controls: bool = False,
+    data: Annotated[str | None, flag("measure on this data set", "NAME", "(the one of the experiment)")] = None,
+    controls: Annotated[bool, arg(help="also with memories exchanged and with one query for all")] = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Measure a trained model on held-out pictures, after every glimpse.
-
-    Args:
-        data: measure on this data set
-        controls: also with memories exchanged and with one query for all
-    """
+    """Measure a trained model on held-out pictures, after every glimpse."""
     from stawm.measure.controls import controls as exchanged
     from stawm.measure.evaluate import evaluate as measure
     from stawm.model.heads.head import known_scores

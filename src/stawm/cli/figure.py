@@ -20,31 +20,20 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir
+from stawm.cli.options import DataDir, flag
 
 
 def figure(
-    name: Annotated[str, Positional, arg(metavar="NAME")],
-    runs: Annotated[tuple[str, ...], Positional, arg(metavar="RUN", help_behavior_hint="")],
+    name: Annotated[str, Positional, arg(metavar="NAME", help="what to draw")],
+    runs: Annotated[tuple[str, ...], Positional, flag("run folders (but for curve also folders of weights)", "RUN")],
     *,
-    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="(RUN/NAME.png)")] = None,
-    pictures: Annotated[int, arg(metavar="N")] = 6,
-    glimpse: Annotated[
-        int | None, arg(metavar="N", help_behavior_hint="(traversal: the first; masks: the last)")
-    ] = None,
-    data: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(the one of the experiment)")] = None,
+    out: Annotated[Path | None, flag("the picture's file", "FILE", "(RUN/NAME.png)")] = None,
+    pictures: Annotated[int, arg(metavar="N", help="how many test pictures to show")] = 6,
+    glimpse: Annotated[int | None, flag("which one", "N", "(traversal: the first; masks: the last)")] = None,
+    data: Annotated[str | None, flag("pictures of this data set", "NAME", "(the one of the experiment)")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt.
-
-    Args:
-        name: what to draw
-        runs: run folders (but for curve also folders of weights)
-        out: the picture's file
-        pictures: how many test pictures to show
-        glimpse: which one
-        data: pictures of this data set
-    """
+    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt."""
     from stawm.show.draw import draw_figure
 
     print(draw_figure(name, runs, out, pictures=pictures, glimpse=glimpse, data=data, data_dir=data_dir))

@@ -13,20 +13,19 @@ Examples:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from stawm.cli.options import Device, Images, Json
+from stawm.cli.options import Device, Images, Json, flag
 from stawm.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
     from stawm.look.answer import Look
@@ -43,140 +42,102 @@ LONG_TABLE, SHORT_TABLE = 40, 20
 def look(
     images: Images = (),
     *,
-    weights: Annotated[str | None, arg(metavar="NAME_OR_PATH", help_behavior_hint="")] = None,
-    out: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint=f"({REPORT}; with --json none)")] = None,
-    memory: bool = False,
-    most: Annotated[int, arg(metavar="N")] = 200,
-    batch_size: Annotated[int, arg(metavar="N")] = 64,
+    weights: Annotated[str | None, flag("the model: weights by name, a folder or a run", "NAME_OR_PATH")] = None,
+    out: Annotated[Path | None, flag("the report", "FILE", f"({REPORT}; with --json none)")] = None,
+    memory: Annotated[bool, arg(help="show also what the memory held after each glimpse")] = False,
+    most: Annotated[int, arg(metavar="N", help="pictures in the report, the first N")] = 200,
+    batch_size: Annotated[int, arg(metavar="N", help="pictures looked at together")] = 64,
     device: Device = "auto",
     json: Json = False,
 ) -> int:
-    """Show pictures to a trained model: what it saw, believed and drew, as a table and a report.
-
-    Args:
-        weights: the model: weights by name, a folder or a run
-        out: the report
-        memory: show also what the memory held after each glimpse
-        most: pictures in the report, the first N
-        batch_size: pictures looked at together
-    """
+    """Show pictures to a trained model: what it saw, believed and drew, as a table and a report."""
     for option, number in (("--most", most), ("--batch-size", batch_size)):
         if number < 1:
             raise UsageError(f"{option} takes at least 1, not {number}")
 
+    from stawm.look.answer import to_json
     from stawm.look.stream import pictures_in
+    from stawm.page.report import open_report
 
     pictures = pictures_in(list(images)) if images else _examples()
     looker, file = _looker(weights, device), out or (None if json else REPORT)
-    shown = _Shown(file, most, json)
-    told, broken = _look_at(looker, pictures, shown, batch_size=batch_size, memory=memory)
+    told = _Told()
+    with _bar() as bar, ExitStack() as stack:
+        report = None
+        for seen in _looks(looker, pictures, bar, told, batch_size=batch_size, memory=memory):
+            payload = to_json(seen) if json or told.count <= most else {}
+            if file is not None and told.count <= most:
+                report = report or stack.enter_context(open_report(file, title=TITLE, model=looker.name))
+                report.add(payload)
+            if json:
+                print(dumps(payload, allow_nan=False))
     if not json:
-        told.print(looker)
+        _print_table(told, looker)
         some = f" (the first {most:,} of {told.count:,} pictures; --most changes that)"
         print(f"the report is {file}{some if told.count > most else ''}")
-    return DataError.exit_code if broken.count else 0
+    return DataError.exit_code if told.broken else 0
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Where looks are shown while they come: in a report of the first so-many, as lines of JSON, or both."""
-
-    report: Path | None
-    most: int
-    json: bool
-
-
-def _look_at(
-    looker: "Looker", pictures: "Sequence[tuple[str, Source]]", shown: _Shown, *, batch_size: int, memory: bool
-) -> "tuple[_Told, _Broken]":
-    """What is to be told of the looks at all pictures, each shown as soon as it is there; none at all is an error."""
-    from stawm.look.answer import to_json
-    from stawm.look.stream import look_at
-    from stawm.page.report import open_report
-
-    bar, broken, told = _bar(), _Broken(), _Told()
-    with bar, ExitStack() as stack:
-        report = None
-        counted = bar.track(pictures, total=len(pictures), description="looking")
-        for seen in look_at(looker, counted, batch_size=batch_size, memory=memory, broken=broken.hear):
-            broken.tell(bar.console)
-            payload = None
-            if shown.report is not None and told.count < shown.most:
-                payload = to_json(seen)
-                report = report or stack.enter_context(open_report(shown.report, title=TITLE, model=looker.name))
-                report.add(payload)
-            if shown.json:
-                print(dumps(payload or to_json(seen), allow_nan=False))
-            told.add(seen)
-    if not told.count:
-        raise broken.all_of_them()
-    broken.tell(bar.console)
-    return told, broken
-
-
-class _Broken:
-    """Pictures that could not be read, told as soon as one could: if none can, one line says it all."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.waiting: list[str] = []
-
-    def hear(self, failure: DataError) -> None:
-        """Remember a failure."""
-        self.count += 1
-        self.waiting.append(str(failure))
-
-    def tell(self, console: "Console") -> None:
-        """Print what was heard, a line each."""
-        for line in self.waiting:
-            console.print(f"stawm: {line}", markup=False, highlight=False, soft_wrap=True)
-        self.waiting.clear()
-
-    def all_of_them(self) -> DataError:
-        """The one line for the case that nothing could be read."""
-        if self.count == 1:
-            return DataError(self.waiting[0])
-        return DataError(f"none of the {self.count:,} pictures can be read; the first: {self.waiting[0]}")
-
-
+@dataclass
 class _Told:
-    """What the table says of the looks so far: all of a few, the first of many, and how often each class was seen."""
+    """What is told of the looks so far: rows of the table, how often each class was seen, what could not be read."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.rows: list[tuple[str, ...]] = []
-        self.predictions: Counter[str] = Counter()
+    count: int = 0
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    predictions: Counter[str | None] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
 
-    def add(self, seen: "Look") -> None:
-        """Count a look; its row is kept while the table may still need it."""
-        self.count += 1
-        if seen.prediction is not None:
-            self.predictions[seen.prediction] += 1
-        if self.count <= LONG_TABLE:
-            self.rows.append(_row(seen))
 
-    def print(self, looker: "Looker") -> None:
-        """Print the table; a long one is shortened, and says so."""
-        from rich.console import Console
-        from rich.table import Table
+def _looks(
+    looker: "Looker", pictures: "Sequence[tuple[str, Source]]", bar: "Progress", told: _Told, **options: Any
+) -> "Iterator[Look]":
+    """A look at each picture, entered in `told`.
 
-        console = Console()
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        answers = (("it is", "left"), ("sure", "right"), ("after each glimpse", "left"))
-        heads = (("picture", "left"), *(answers if looker.classifies else ()), ("notes", "left"))
-        for head, justify in heads:
-            table.add_column(head, justify="right" if justify == "right" else "left", overflow="fold")
-        shortened = self.count > LONG_TABLE
-        for row in self.rows[: SHORT_TABLE if shortened else None]:
-            table.add_row(*map(_plain, row))
-        console.print(table)
-        if shortened:
-            print(f"… and {self.count - SHORT_TABLE:,} more: --json prints all")
-        if shortened and self.predictions:
-            counts = (f"{name}: {self.predictions[name]:,}" for name in looker.classes if self.predictions[name])
-            console.print(
-                f"{self.count:,} pictures by class: {', '.join(counts)}", markup=False, highlight=False, soft_wrap=True
-            )
+    What cannot be read is told, a line each, as soon as something could; if nothing can, one line says it all.
+    """
+    from stawm.look.stream import look_at
+
+    lines: list[str] = []
+
+    def hear(failure: DataError) -> None:
+        lines.append(f"stawm: {failure}")
+        told.broken.append(str(failure))
+
+    def tell() -> None:
+        while lines:
+            bar.console.print(lines.pop(0), markup=False, highlight=False, soft_wrap=True)
+
+    counted = bar.track(pictures, total=len(pictures), description="looking")
+    for seen in look_at(looker, counted, broken=hear, **options):
+        tell()
+        told.count += 1
+        told.predictions[seen.prediction] += 1
+        if told.count <= LONG_TABLE:
+            told.rows.append(_row(seen))
+        yield seen
+    if not told.count:
+        count, first = len(told.broken), told.broken[0]
+        raise DataError(first if count == 1 else f"none of the {count:,} pictures can be read; the first: {first}")
+    tell()
+
+
+def _print_table(told: _Told, looker: "Looker") -> None:
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    console, shortened = Console(), told.count > LONG_TABLE
+    heads = ("picture", *(("it is", "sure", "after each glimpse") if looker.classifies else ()), "notes")
+    columns = (Column(head, justify="right" if head == "sure" else "left", overflow="fold") for head in heads)
+    table = Table(*columns, box=None, pad_edge=False, header_style="dim")
+    for row in told.rows[: SHORT_TABLE if shortened else None]:
+        table.add_row(*map(_plain, row))
+    console.print(table)
+    if shortened:
+        print(f"… and {told.count - SHORT_TABLE:,} more: --json prints all")
+        counts = [f"{name}: {told.predictions[name]:,}" for name in looker.classes if told.predictions[name]]
+        if counts:
+            line = f"{told.count:,} pictures by class: {', '.join(counts)}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(seen: "Look") -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import Device, Images, Json
+from stawm.cli.options import Device, Images, Json, flag
 from stawm.errors import DataError, UsageError
 from stawm.files import whole_file
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stawm.data.pictures import Frame, Shape
-    from stawm.model.stawm import Stawm
+    from stawm.experiments.build import Model
 
 AT_ONCE = 32
 NAMED = 3
@@ -36,25 +36,17 @@ ENDINGS = ("-mask.png", "-cutout.png")
 
 
 def masks(
-    run: Annotated[str, Positional, arg(metavar="RUN")],
+    run: Annotated[str, Positional, arg(metavar="RUN", help="a run folder, a folder of weights, or a name")],
     images: Images,
     *,
-    glimpse: Annotated[str, arg(metavar="N")] = "last",
-    threshold: Annotated[float | None, arg(metavar="T", help_behavior_hint="(soft)")] = None,
-    out: Annotated[Path, arg(metavar="DIR")] = Path("masks"),
+    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, … or last")] = "last",
+    threshold: Annotated[float | None, flag("all or nothing: keep what is at least T", "T", "(soft)")] = None,
+    out: Annotated[Path, arg(metavar="DIR", help="where to write")] = Path("masks"),
     device: Device = "auto",
-    verbose: Annotated[bool, arg(aliases=("-v",), help_behavior_hint="")] = False,
+    verbose: Annotated[bool, flag("name every file that is written", aliases=("-v",))] = False,
     json: Json = False,
 ) -> None:
-    """Cut the foreground out of pictures of yours with a trained model.
-
-    Args:
-        run: a run folder, a folder of weights, or a name
-        glimpse: whose mask: 1, 2, … or last
-        threshold: all or nothing: keep what is at least T
-        out: where to write
-        verbose: name every file that is written
-    """
+    """Cut the foreground out of pictures of yours with a trained model."""
     if threshold is not None and not 0 < threshold <= 1:
         raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
     if glimpse != "last" and not glimpse.isdecimal():
@@ -83,7 +75,7 @@ def masks(
 class _Masker:
     """A model with masks, the pictures that it takes, and whose mask is asked for."""
 
-    model: "Stawm"
+    model: "Model"
     shape: "Shape"
     frame: "Frame"
     glimpse: int
@@ -93,28 +85,27 @@ class _Masker:
         import numpy as np
         import torch
 
-        from stawm.model.heads.draw import Drawn
-
         if not pixels:
             return []
         device = next(self.model.parameters()).device
         images = torch.from_numpy(np.stack(pixels)).to(device).float() / 255
         with torch.no_grad():
-            drawn = self.model(images).answer("draw", Drawn)
-        assert drawn.painting.masks is not None
+            drawn = self.model(images).answers["draw"]
         return list(drawn.painting.masks[:, self.glimpse, 0].cpu())
 
 
 def _masker(name: str, glimpse: str, device: str) -> _Masker:
-    """The model of a run, if it has masks."""
     from stawm.data.data_set import learnt_from
+    from stawm.model.heads.draw import DrawingHead
     from stawm.model.stawm import Stawm
     from stawm.store.device import usable
     from stawm.store.weights import load_trained
+    from stawm.vision.canvas import BernoulliCanvas
 
     trained = load_trained(name)
     model, config = trained.model, trained.experiment.model
-    if not isinstance(model, Stawm) or not _masks(model):
+    head = model.head("draw") if isinstance(model, Stawm) and "draw" in model.heads else None
+    if not (isinstance(head, DrawingHead) and isinstance(head.canvas, BernoulliCanvas)):
         raise UsageError(
             f"{name} ({trained.experiment.name}) has no masks; give a run with model.heads.draw.canvas bernoulli, "
             "such as one of celeba-draw-32"
@@ -123,15 +114,6 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
         raise UsageError(f"--glimpse takes a number from 1 to {config.glimpses} (the model's), or last; not {glimpse}")
     frame = learnt_from(trained.experiment.data.name).frame
     return _Masker(model.to(usable(device)), config.image.shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
-
-
-def _masks(model: "Stawm") -> bool:
-    """Whether a model draws sketches that cover each other."""
-    from stawm.model.heads.draw import DrawingHead
-    from stawm.vision.canvas import BernoulliCanvas
-
-    head = model.head("draw") if "draw" in model.heads else None
-    return isinstance(head, DrawingHead) and isinstance(head.canvas, BernoulliCanvas)
 
 
 def _paths(given: Sequence[Path], out: Path) -> list[Path]:
@@ -170,11 +152,9 @@ def _names(paths: list[Path], out: Path) -> dict[Path, str]:
 def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | None) -> tuple[list[Path], list[str]]:
     """The files that were written, two for each picture, and the pictures that could not be read, each with why."""
     from stawm.data.pictures import pixels_of, upright, why
-    from stawm.show.cutout import cutout, placed
+    from stawm.show.picture import cutout, placed
 
-    names = _names(paths, out)
-    written: list[Path] = []
-    broken: list[str] = []
+    names, written, broken = _names(paths, out), list[Path](), list[str]()
     for start in range(0, len(paths), AT_ONCE):
         read: list[tuple[Path, np.ndarray]] = []
         for path in paths[start : start + AT_ONCE]:

@@ -7,27 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from stawm.cli import first_process
 
-DataDir = Annotated[
-    Path | None,
-    arg(
-        metavar="DIR",
-        help="where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)",
-        help_behavior_hint="",
-    ),
-]
+
+def flag(about: str, metavar: str | None = None, hint: str = "", **more: Any) -> Any:
+    """How an option is shown in the help: `hint` stands in the place of its default."""
+    return arg(help=about, metavar=metavar, help_behavior_hint=hint, **more)
+
+
+WHERE = "where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)"
+DataDir = Annotated[Path | None, flag(WHERE, "DIR")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
-Json = Annotated[bool, arg(help="print JSON for scripts, and nothing else", help_behavior_hint="")]
+Images = Annotated[tuple[Path, ...], Positional, flag("pictures, or folders of them", "IMAGES")]
+Json = Annotated[bool, flag("print JSON for scripts, and nothing else")]
 Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]
 Model = Annotated[str, Positional, arg(metavar="RUN_OR_WEIGHTS", help="a run folder, a folder of weights, or a name")]
-Images = Annotated[
-    tuple[Path, ...], Positional, arg(metavar="IMAGES", help="pictures, or folders of them", help_behavior_hint="")
-]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import tyro
-from tyro.conf import Fixed, FlagConversionOff, Suppress, arg
+from tyro.conf import Fixed, FlagConversionOff, Suppress
 
 from stawm.cli import first_process
-from stawm.cli.options import Settings
+from stawm.cli.options import Settings, flag
 from stawm.errors import UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.experiments.facts import held
@@ -17,6 +17,7 @@ from stawm.memory.protocol import MEMORIES, MemoryConfig
 from stawm.model.heads.head import HEADS, HeadConfig
 
 HEAD = "--model.heads."
+WITHOUT = "Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class AllSettings(Settings):
     model: ModelConfig
     data: DataConfig
     training: TrainingConfig
-    without_head: Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint="")] = ()
-    """Heads to leave out; one is added by naming one of its settings, as in --model.heads.draw.latent 4."""
+    without_head: Annotated[tuple[str, ...], flag(WITHOUT, "NAME ...")] = ()
 
     @property
     def experiment(self) -> Experiment:
@@ -79,7 +79,6 @@ def values_of(arguments: Sequence[str], flag: str) -> list[str]:
 
 
 def _memory(memory: MemoryConfig, arguments: Sequence[str]) -> MemoryConfig:
-    """The memory's settings, or those of another rule with what all rules share kept."""
     rule = next(iter(values_of(arguments, "--model.memory.rule")), memory.rule)
     if rule == memory.rule:
         return memory

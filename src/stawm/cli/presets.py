@@ -11,21 +11,17 @@ Examples:
 
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from stawm.cli.options import Json
+from stawm.cli.options import Json, flag
 
 
 def presets(
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="(all)")] = None,
+    name: Annotated[str | None, Positional, flag("show this one in full", "NAME", "(all)")] = None,
     *,
     json: Json = False,
 ) -> None:
-    """List the experiments that can be trained, or show one in full.
-
-    Args:
-        name: show this one in full
-    """
+    """List the experiments that can be trained, or show one in full."""
     from stawm.experiments.describe import presets_text
 
     print(presets_text(name, as_json=json))

@@ -48,11 +48,19 @@ class JsonReporter(Reporter):
         print(json.dumps(record.to_dict()), flush=True)
 
 
-class LineReporter(Reporter):
-    """A line an epoch; what holds for many epochs is said once, where it begins, and counted at the end."""
+class PlainReporter(Reporter):
+    """A line an epoch, and one now and then; what holds for many epochs is said once, and counted at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: float = PLAIN_SECONDS) -> None:
+        """Within an epoch, at most one line in `every` seconds."""
         self.epochs, self.split, self.warnings = 0, "", Warnings()
+        self.every, self.spoke = every, time.monotonic()
+
+    def step(self, step: Step) -> None:
+        """Print how far the epoch is, if nothing was said for a while."""
+        self.epochs = step.epochs
+        if time.monotonic() - self.spoke >= self.every:
+            self.say(f"epoch {step.epoch}/{step.epochs}, step {step.step}/{step.steps}: {step_line(step)}")
 
     def epoch(self, record: Record) -> None:
         """Say on what is measured, if that is new, the epoch's line, and the warnings that are new."""
@@ -72,42 +80,18 @@ class LineReporter(Reporter):
     def say(self, line: str, *, warns: bool = False) -> None:
         """Print a line, a warning marked as such."""
         print(f"warning: {line}" if warns else line, flush=True)
-
-
-class PlainReporter(LineReporter):
-    """For logs: within an epoch also a line now and then."""
-
-    def __init__(self, every: float = PLAIN_SECONDS) -> None:
-        """Within an epoch, at most one line in `every` seconds."""
-        super().__init__()
-        self.every, self.spoke = every, time.monotonic()
-
-    def step(self, step: Step) -> None:
-        """Print how far the epoch is, if nothing was said for a while."""
-        self.epochs = step.epochs
-        if time.monotonic() - self.spoke >= self.every:
-            self.say(f"epoch {step.epoch}/{step.epochs}, step {step.step}/{step.steps}: {step_line(step)}")
-
-    def say(self, line: str, *, warns: bool = False) -> None:
-        """Print a line, and remember when."""
-        super().say(line, warns=warns)
         self.spoke = time.monotonic()
 
 
-class BarReporter(LineReporter):
+class BarReporter(PlainReporter):
     """For terminals: a progress bar with loss, scores, images a second and time left, below the epochs' lines."""
 
     def __init__(self) -> None:
         """A bar that appears with the first step."""
         super().__init__()
         self.console = Console()
-        self.bar = Progress(
-            TextColumn("{task.fields[head]}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[told]}"),
-            console=self.console,
-            transient=True,
-        )
+        columns = TextColumn("{task.fields[head]}"), BarColumn(bar_width=24), TextColumn("{task.fields[told]}")
+        self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: TaskID | None = None
 
     def step(self, step: Step) -> None:
@@ -116,12 +100,8 @@ class BarReporter(LineReporter):
             self.task = self.bar.add_task("", total=step.epochs * step.steps, told="", head="")
             self.bar.start()
         self.epochs = step.epochs
-        self.bar.update(
-            self.task,
-            completed=(step.epoch - 1) * step.steps + step.step,
-            head=f"epoch {step.epoch}/{step.epochs}",
-            told=step_line(step),
-        )
+        done, head = (step.epoch - 1) * step.steps + step.step, f"epoch {step.epoch}/{step.epochs}"
+        self.bar.update(self.task, completed=done, head=head, told=step_line(step))
 
     def say(self, line: str, *, warns: bool = False) -> None:
         """Print a line above the bar, a warning in yellow."""
@@ -139,14 +119,14 @@ class Warnings:
 
     def __init__(self) -> None:
         self.now: set[str] = set()
-        self.held: dict[str, tuple[str, int]] = {}
+        self.held: dict[str, list[str]] = {}
         self.epochs = 0
 
     def new(self, warnings: Iterable[str]) -> list[str]:
         """Count an epoch's warnings; those come back that were not there the epoch before."""
         by_words = {" ".join(re.findall(r"[^\W\d]+", warning)): warning for warning in warnings}
         for words, warning in by_words.items():
-            self.held[words] = (warning, self.held.get(words, ("", 0))[1] + 1)
+            self.held.setdefault(words, []).append(warning)
         fresh = [warning for words, warning in by_words.items() if words not in self.now]
         self.now = set(by_words)
         self.epochs += 1
@@ -155,9 +135,9 @@ class Warnings:
     def counted(self) -> list[str]:
         """A line for each warning that held in more than one epoch."""
         return [
-            f"in {count} of {self.epochs} epochs: {shorten(warning, REMINDER, placeholder=' …')}"
-            for warning, count in self.held.values()
-            if count > 1
+            f"in {len(said)} of {self.epochs} epochs: {shorten(said[-1], REMINDER, placeholder=' …')}"
+            for said in self.held.values()
+            if len(said) > 1
         ]
 
 
@@ -172,9 +152,8 @@ def reporter_for(as_json: bool) -> Reporter:
 
 def step_line(step: Step) -> str:
     """The moment in words: loss, scores, speed, time left."""
-    parts = [f"loss {step.loss:.4f}", *told(step.scores)]
-    speed = f"{step.images_per_second:,.0f} images/s"
-    return ", ".join([*parts, speed, f"{duration(step.seconds_left)} left"])
+    speed, left = f"{step.images_per_second:,.0f} images/s", f"{duration(step.seconds_left)} left"
+    return ", ".join([f"loss {step.loss:.4f}", *told(step.scores), speed, left])
 
 
 def epoch_line(record: Record, epochs: int) -> str:
@@ -195,9 +174,7 @@ def told(values: Mapping[str, float]) -> list[str]:
 
 def duration(seconds: float) -> str:
     """Seconds as 42 s, 3 min 05 s or 2 h 07 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

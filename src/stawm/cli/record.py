@@ -16,47 +16,31 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir, Device, Ledger
-from stawm.errors import UsageError
+from stawm.cli.options import DataDir, Device, Ledger, flag
 
 
 def record(
-    run: Annotated[Path, Positional, arg(metavar="RUN")],
+    run: Annotated[Path, Positional, arg(metavar="RUN", help="a run folder")],
     *,
-    name: Annotated[str, arg(help_behavior_hint="(that of the run folder)")] = "",
-    kind: Literal["result", "trial"] = "result",
-    chosen_by: Annotated[str, arg(metavar="WHAT", help_behavior_hint="(the run's validation)")] = "",
-    note: Annotated[str, arg(help_behavior_hint="")] = "",
-    controls: bool = False,
-    commit: Annotated[str, arg(help_behavior_hint="")] = "",
-    threads: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
-    source: Annotated[str, arg(metavar="NAME", help_behavior_hint="")] = "",
+    name: Annotated[str, flag("the name of the entry", hint="(that of the run folder)")] = "",
+    kind: Annotated[Literal["result", "trial"], arg(help="what it is")] = "result",
+    chosen_by: Annotated[str, flag("what chose the recipe", "WHAT", "(the run's validation)")] = "",
+    note: Annotated[str, flag("what else is to be known")] = "",
+    controls: Annotated[bool, arg(help="also measure with memories and queries exchanged")] = False,
+    commit: Annotated[str, flag("the code, for a run that did not write it down")] = "",
+    threads: Annotated[int | None, flag("the threads, for a run that did not write them down", "N")] = None,
+    source: Annotated[str, flag("the entry it started from, if that run is gone", "NAME")] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
     device: Device = "auto",
 ) -> None:
-    """Enter a run in the ledger of results, measured on the full test set.
-
-    Args:
-        run: a run folder
-        name: the name of the entry
-        kind: what it is
-        chosen_by: what chose the recipe
-        note: what else is to be known
-        controls: also measure with memories and queries exchanged
-        commit: the code, for a run that did not write it down
-        threads: the threads, for a run that did not write them down
-        source: the entry it started from, if that run is gone
-    """
-    name = name or run.resolve().name
-    if not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
-        raise UsageError(f"{name!r} cannot be the name of an entry; use letters, digits and dashes")
-
+    """Enter a run in the ledger of results, measured on the full test set."""
     from stawm.ledger.entries import check_free, read_ledger, write_entry
     from stawm.ledger.record import Told, entry_of
-    from stawm.ledger.rows import means_of, told_means
+    from stawm.ledger.table import means_of, told_means
     from stawm.store.device import usable
 
+    name = name or run.resolve().name
     check_free(ledger, name)
     told = Told(name, kind, chosen_by, note, commit, threads, source)
     options = {"data_dir": data_dir, "device": usable(device), "with_controls": controls}

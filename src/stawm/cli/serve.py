@@ -15,44 +15,29 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
+from stawm.cli.options import flag
 from stawm.errors import UsageError
 
-Number = Annotated[int, arg(metavar="N")]
+WEIGHTS = "names or folders of weights; the first is the default"
+THREADS = "threads of torch in each worker; 0 is all cores, shared out: slower for models of this size"
+LOG = "a line on stderr for each request"
 
 
 def serve(
     *,
-    host: str = "127.0.0.1",
-    port: Number = 8000,
-    weights: Annotated[
-        tuple[str, ...], arg(metavar="NAME_OR_PATH ...", help_behavior_hint="(all that come with the package)")
-    ] = (),
-    workers: Number = 1,
-    batch: Number = 32,
-    queue: Number = 128,
-    timeout: Annotated[float, arg(metavar="S")] = 20.0,
-    threads: Number = 1,
-    pictures: Number = 16,
-    body: Annotated[int, arg(metavar="MIB")] = 20,
-    log: Annotated[
-        Literal["text", "json", "none"] | None, arg(help_behavior_hint="(text in a terminal, else json)")
-    ] = None,
+    host: Annotated[str, arg(help="the address to listen on")] = "127.0.0.1",
+    port: Annotated[int, arg(metavar="N", help="the port; 0 is any that is free")] = 8000,
+    weights: Annotated[tuple[str, ...], flag(WEIGHTS, "NAME_OR_PATH ...", "(all that come with the package)")] = (),
+    workers: Annotated[int, arg(metavar="N", help="processes that answer")] = 1,
+    batch: Annotated[int, arg(metavar="N", help="most pictures looked at at once")] = 32,
+    queue: Annotated[int, arg(metavar="N", help="most pictures that wait")] = 128,
+    timeout: Annotated[float, arg(metavar="S", help="seconds for one request")] = 20.0,
+    threads: Annotated[int, arg(metavar="N", help=THREADS)] = 1,
+    pictures: Annotated[int, arg(metavar="N", help="most pictures in one request")] = 16,
+    body: Annotated[int, arg(metavar="MIB", help="longest body of a request, in MiB")] = 20,
+    log: Annotated[Literal["text", "json", "none"] | None, flag(LOG, hint="(text in a terminal, else json)")] = None,
 ) -> None:
-    """Serve a page on which to draw and watch a trained model look, with a JSON API.
-
-    Args:
-        host: the address to listen on
-        port: the port; 0 is any that is free
-        weights: names or folders of weights; the first is the default
-        workers: processes that answer
-        batch: most pictures looked at at once
-        queue: most pictures that wait
-        timeout: seconds for one request
-        threads: threads of torch in each worker; 0 is all cores, shared out: slower for models of this size
-        pictures: most pictures in one request
-        body: longest body of a request, in MiB
-        log: a line on stderr for each request
-    """
+    """Serve a page on which to draw and watch a trained model look, with a JSON API."""
     from stawm.serve.settings import MIB, Settings
 
     kind = log or ("text" if sys.stderr.isatty() else "json")

@@ -18,36 +18,26 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import DataDir, Ledger
+from stawm.cli.options import DataDir, Ledger, flag
 from stawm.errors import UsageError
 
 
 def ship(
-    run: Annotated[str | None, Positional, arg(metavar="RUN", help_behavior_hint="")] = None,
-    name: Annotated[str | None, Positional, arg(metavar="NAME", help_behavior_hint="")] = None,
+    run: Annotated[str | None, Positional, flag("a run folder or a folder of weights", "RUN")] = None,
+    name: Annotated[str | None, Positional, flag("the name that the weights are to be found by", "NAME")] = None,
     *,
-    cards: bool = False,
-    home: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="(the package's)")] = None,
-    full: bool = False,
-    replace: bool = False,
-    note: Annotated[str, arg(help_behavior_hint="")] = "",
+    cards: Annotated[bool, arg(help="only write the cards of all weights anew")] = False,
+    home: Annotated[Path | None, flag("the folder of weights to add them to", "DIR", "(the package's)")] = None,
+    full: Annotated[bool, arg(help="keep float32")] = False,
+    replace: Annotated[bool, arg(help="let them take the place of weights of that name")] = False,
+    note: Annotated[str, flag("a sentence or two for the card")] = "",
     ledger: Ledger = Path("results"),
     data_dir: DataDir = None,
 ) -> None:
-    """Put the weights of a run where they are found by name.
-
-    Args:
-        run: a run folder or a folder of weights
-        name: the name that the weights are to be found by
-        cards: only write the cards of all weights anew
-        home: the folder of weights to add them to
-        full: keep float32
-        replace: let them take the place of weights of that name
-        note: a sentence or two for the card
-    """
-    from stawm.ledger.rows import means_of, told_means
+    """Put the weights of a run where they are found by name."""
     from stawm.ledger.ship import ship as ship_weights
     from stawm.ledger.ship import write_card
+    from stawm.ledger.table import means_of, told_means
     from stawm.store.weights import package_home, read_manifest
 
     place = home or package_home()
@@ -59,6 +49,6 @@ def ship(
         raise UsageError("ship needs RUN and NAME: what to ship, and the name it is to be found by")
     options = {"data_dir": data_dir, "full": full, "replace": replace, "note": note}
     shipped = ship_weights(run, name, place, ledger=ledger, **options)
-    for row in shipped.measured:
-        print(f"{row.what}: {told_means(means_of([row.scores]))} on {row.count:,} {row.split} pictures")
+    for what, found in shipped.measured:
+        print(f"{what}: {told_means(means_of([found.scores]))} on {found.count:,} {found.split} pictures")
     print(f"{shipped.folder} ({shipped.size / 1e6:.1f} MB)")

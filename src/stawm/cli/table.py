@@ -19,37 +19,34 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from stawm.cli.options import Ledger
+from stawm.cli.options import Ledger, flag
 from stawm.errors import UsageError
 
 
 def table(
-    runs: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN", help_behavior_hint="(none: the ledger)")] = (),
+    runs: Annotated[tuple[Path, ...], Positional, flag("run folders", "RUN", "(none: the ledger)")] = (),
     *,
-    format: Annotated[Literal["text", "markdown", "json"] | None, arg(help_behavior_hint="(text)")] = None,
-    kind: Literal["result", "trial"] = "result",
-    docs: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    format: Annotated[Literal["text", "markdown", "json"] | None, flag("how to print runs", hint="(text)")] = None,
+    kind: Annotated[Literal["result", "trial"], arg(help="what of the ledger")] = "result",
+    docs: Annotated[Path | None, flag("write the pages in this folder of a clone", "DIR")] = None,
     ledger: Ledger = Path("results"),
 ) -> None:
-    """Make a table of runs or of the ledger, the paper's numbers beside ours.
-
-    Args:
-        runs: run folders
-        format: how to print runs
-        kind: what of the ledger
-        docs: write the pages in this folder of a clone
-    """
+    """Make a table of runs or of the ledger, the paper's numbers beside ours."""
     if runs and (docs or kind != "result"):
         raise UsageError("--docs and --kind are for the ledger, and runs were given; record them, or leave these out")
     if not runs and format:
         raise UsageError("--format is for a table of runs, and none was given; the ledger is printed in Markdown")
-    print(_of_runs(runs, format or "text") if runs else _of_ledger(ledger, kind, docs))
+    if runs:
+        from stawm.ledger import table as tables
+
+        print(tables.table(tables.rows_of(tables.read_runs(runs)), format or "text"))
+    else:
+        print(_of_ledger(ledger, kind, docs))
 
 
 def _of_ledger(ledger: Path, kind: Literal["result", "trial"], docs: Path | None) -> str:
     from stawm.ledger.entries import read_ledger
-    from stawm.ledger.pages import write_pages
-    from stawm.ledger.results import results, trials
+    from stawm.ledger.results import results, trials, write_pages
 
     if not ledger.is_dir():
         raise UsageError(f"there is no ledger in {ledger}; `stawm record RUN` begins one, --ledger names another")
@@ -57,9 +54,3 @@ def _of_ledger(ledger: Path, kind: Literal["result", "trial"], docs: Path | None
         return "\n".join(map(str, write_pages(docs, ledger)))
     entries = read_ledger(ledger)
     return trials(entries) if kind == "trial" else results(entries, ledger)
-
-
-def _of_runs(runs: tuple[Path, ...], format: Literal["text", "markdown", "json"]) -> str:
-    from stawm.ledger.table import read_runs, rows_of, table
-
-    return table(rows_of(read_runs(runs)), format)

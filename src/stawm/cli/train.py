@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import FlagConversionOff, Positional, arg
 
 from stawm.cli import first_process
-from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call
+from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call, flag
 from stawm.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -33,25 +33,17 @@ SWITCHES = ("--resume", "--json", "--help", "-h")
 
 
 def train(
-    preset: Annotated[str, Positional, arg(metavar="PRESET")],
+    preset: Annotated[str, Positional, arg(metavar="PRESET", help="a name from `stawm presets`, or folder:PICTURES")],
     settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
     *,
     # Two names, since torchrun takes --run, wherever it stands, for a short form of its own --run-path.
-    run: Annotated[
-        Path | None, arg(metavar="DIR", aliases=("--run-dir",), help_behavior_hint="(runs/PRESET-seedN)")
-    ] = None,
-    resume: bool = False,
+    run: Annotated[Path | None, flag("the run folder", "DIR", "(runs/PRESET-seedN)", aliases=("--run-dir",))] = None,
+    resume: Annotated[bool, arg(help="go on from the last checkpoint in the run folder")] = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Train a preset, or a model of your own pictures, or go on with a run.
-
-    Args:
-        preset: a name from `stawm presets`, or folder:PICTURES
-        run: the run folder
-        resume: go on from the last checkpoint in the run folder
-    """
+    """Train a preset, or a model of your own pictures, or go on with a run."""
     from stawm.cli.overrides import AllSettings
     from stawm.cli.progress import reporter_for, watch
     from stawm.experiments import own
@@ -123,7 +115,6 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
 
 
 def _recipe(what: str) -> "Experiment":
-    """The preset of that name, or the recipe for folders of pictures."""
     from stawm.experiments.own import FOLDER, OWN_PICTURES
     from stawm.experiments.presets import preset
 

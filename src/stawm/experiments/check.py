@@ -63,13 +63,10 @@ def check_pictures(images: ImageSet, config: ModelConfig) -> None:
     if len(images) == 0:
         raise DataError(f"{images.name} holds no images; give at least one")
     if shape != config.image.shape:
+        given, taken = ("×".join(map(str, size)) for size in (shape, config.image.shape))
         raise DataError(
-            f"{images.name} has images of {_size(shape)} (channels×height×width), the model takes "
-            f"{_size(config.image.shape)}; set model.image to fit, or choose other data"
+            f"{images.name} has images of {given} (channels×height×width), the model takes {taken}; set model.image to "
+            "fit, or choose other data"
         )
     for name, head in config.heads.items():
         HEADS[name].check_data(head, images.name, images.labels, images.classes)
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape))

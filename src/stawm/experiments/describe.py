@@ -7,6 +7,7 @@ import torch
 
 from stawm.experiments.build import build, learning_part
 from stawm.experiments.experiment import Experiment
+from stawm.experiments.facts import Goal, Published
 from stawm.experiments.presets import PRESETS, preset
 from stawm.experiments.recipe import departures, told_value
 
@@ -27,7 +28,6 @@ class Parameters:
     frozen: int
 
     def __str__(self) -> str:
-        """The counts as people write them."""
         return f"{self.learning:,}" + (f" (and {self.frozen:,} frozen)" if self.frozen else "")
 
 
@@ -36,17 +36,16 @@ def parameters(experiment: Experiment) -> Parameters:
     with torch.device("meta"):
         model = build(experiment.model)
         learning_part(model, experiment.training)
-    counts = {True: 0, False: 0}
-    for weight in model.parameters():
-        counts[weight.requires_grad] += weight.numel()
-    return Parameters(learning=counts[True], frozen=counts[False])
+    learning = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    return Parameters(learning, frozen=sum(weight.numel() for weight in model.parameters()) - learning)
 
 
 def describe() -> str:
     """The page of all presets, in Markdown: a table, then each with what it is and where it departs from the paper."""
     rows = ["| preset | in the paper | the paper's number | our goal | parameters |", "|---|---|---|---|---|"]
     for name, one in PRESETS.items():
-        rows.append(f"| [`{name}`](#{name}) | {_where(one)} | {_number(one)} | {_goal(one)} | {parameters(one)} |")
+        numbers = f"{_number(one.published)} | {_number(one.goal)}"
+        rows.append(f"| [`{name}`](#{name}) | {_where(one)} | {numbers} | {parameters(one)} |")
     sections = [_section(experiment) for experiment in PRESETS.values()]
     return "\n".join([INTRODUCTION, *rows, "", *sections])
 
@@ -60,8 +59,8 @@ def presets_text(name: str | None = None, *, as_json: bool = False) -> str:
 
 def _summary(known: Experiment) -> list[str]:
     lines = [known.name, known.about, f"paper: {_where(known)}"]
-    lines += [f"value: {_number(known)}"] if known.published else []
-    return [*lines, f"goal:  {_goal(known)}"] if known.goal else lines
+    lines += [f"value: {_number(known.published)}"] if known.published else []
+    return [*lines, f"goal:  {_number(known.goal)}"] if known.goal else lines
 
 
 def _in_full(chosen: Experiment) -> str:
@@ -87,9 +86,5 @@ def _where(experiment: Experiment) -> str:
     return experiment.published.place if experiment.published else NOT_IN_IT
 
 
-def _number(experiment: Experiment) -> str:
-    return experiment.published.told() if experiment.published else "–"
-
-
-def _goal(experiment: Experiment) -> str:
-    return experiment.goal.told() if experiment.goal else "–"
+def _number(fact: Published | Goal | None) -> str:
+    return fact.told() if fact else "–"

@@ -211,10 +211,8 @@ def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
 
 
 def _memory(values: dict[str, Any]) -> MemoryConfig:
-    """The settings of a memory, as its rule has them."""
     return record_from_dict(MEMORIES[values["rule"]].Config, values)
 
 
 def _heads(values: dict[str, Any]) -> dict[str, HeadConfig]:
-    """The settings of each head, as the head of that name has them."""
     return {name: record_from_dict(HEADS[name].Config, part) for name, part in values.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.facts import Departure, Goal, Published, held
+from stawm.experiments.facts import Goal, Published, held
 from stawm.experiments.presets import PRESETS, preset
 
 
@@ -62,18 +62,21 @@ def departures(experiment: Experiment) -> list[str]:
     then told with the paper's value instead of a reason.
     """
     base = nearest(experiment) or experiment
-    changed, paper = changes(experiment, base), paper_experiment(base)
+    changed, against = changes(experiment, base), changes(experiment, paper_experiment(base))
     kept = held(base.departures, changed)
     dropped = [name for one in base.departures if one not in kept for name in one.fields if name not in changed]
-    against = changes(experiment, paper)
-    lines = [_told(one, experiment, paper) for one in kept]
-    lines += [_beside(name, against[name].value, "paper", against[name].preset) for name in dropped if name in against]
-    return lines
+
+    def told(name: str) -> str:
+        own = f"{name} {told_value(experiment.settings.get(name))}"
+        return _beside(name, against[name], "paper") if name in against else own
+
+    lines = [": ".join(filter(None, (", ".join(map(told, one.fields)), one.reason))) for one in kept]
+    return lines + [told(name) for name in dropped if name in against]
 
 
 def told_changes(changed: dict[str, Change]) -> list[str]:
     """A line for each setting that is not that of the preset."""
-    return [_beside(name, change.value, "preset", change.preset) for name, change in changed.items()]
+    return [_beside(name, change, "preset") for name, change in changed.items()]
 
 
 def command(experiment: Experiment, run: str = "") -> str:
@@ -86,19 +89,8 @@ def command(experiment: Experiment, run: str = "") -> str:
     return shlex.join(parts)
 
 
-def _told(departure: Departure, experiment: Experiment, paper: Experiment) -> str:
-    against = changes(experiment, paper)
-    values = [
-        _beside(name, against[name].value, "paper", against[name].preset)
-        if name in against
-        else f"{name} {told_value(experiment.settings.get(name))}"
-        for name in departure.fields
-    ]
-    return f"{', '.join(values)}: {departure.reason}" if values else departure.reason
-
-
-def _beside(name: str, value: Any, whose: str, other: Any) -> str:
-    return f"{name} {told_value(value)} ({whose}: {told_value(other)})"
+def _beside(name: str, change: Change, whose: str) -> str:
+    return f"{name} {told_value(change.value)} ({whose}: {told_value(change.preset)})"
 
 
 def told_value(value: Any) -> str:

@@ -35,5 +35,4 @@ def upgraded(values: Any) -> Any:
 
 
 def _taken(values: dict[str, Any], **names: str) -> dict[str, Any]:
-    """Those of `values` that are there, under new names."""
     return {new: values[old] for new, old in names.items() if old in values}

@@ -1,27 +1,17 @@
 """The card of trained weights: what they are, what they learnt from and on what terms, their scores, their limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stawm.data.data_set import learnt_from
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
 from stawm.experiments.recipe import changes, departures, nearest, paper_experiment, told_changes
-from stawm.ledger.entries import Entry
-from stawm.ledger.rows import markdown
+from stawm.ledger.entries import Entry, Measurement
+from stawm.ledger.table import markdown
 from stawm.model.heads.head import known_scores
 
 NUMBERS = ("One run", "Two runs", "Three runs", "Four runs")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Scores of one form of the weights on one split."""
-
-    what: str
-    split: str
-    count: int
-    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -32,7 +22,8 @@ class Facts:
     experiment: Experiment
     epochs: int
     """Epochs done."""
-    measured: Sequence[Measured]
+    measured: Sequence[tuple[str, Measurement]]
+    """What was found with which form of the weights."""
     runs: Sequence[Entry] = ()
     """The entries of the runs that led to the weights, one after the other; none if they are not in the ledger."""
     note: str = ""
@@ -47,7 +38,7 @@ def card(facts: Facts) -> str:
         f"{about_of(experiment)} {_seen(experiment)} `stawm.load({facts.name!r})` gives the model.",
         *(["", facts.note] if facts.note else []),
     ]
-    data = ["## Data and terms", "", f"Learnt from {_learnt_from(experiment)}", "", _terms(experiment)]
+    data = ["## Data and terms", "", _learnt_from(experiment), "", _terms(experiment)]
     recipe = ["## Recipe", "", *_runs(facts), *_recipe(facts)]
     departed = _listed("## Departures from the paper", departures(experiment))
     base = nearest(experiment) or experiment
@@ -78,22 +69,20 @@ def _seen(experiment: Experiment) -> str:
 def _learnt_from(experiment: Experiment) -> str:
     data = experiment.data
     kept = f", all but the last {data.hold_out:,}, kept for validation" if data.hold_out else ""
-    return f"the training pictures of `{data.name}`{kept}; none of its test pictures."
+    return f"Learnt from the training pictures of `{data.name}`{kept}; none of its test pictures."
 
 
 def _terms(experiment: Experiment) -> str:
     data = learnt_from(experiment.data.name)
-    if data.research_only:
-        return f"{data.terms} The MIT licence of stawm does not cover these weights."
-    licence = "The weights are part of stawm (MIT licence); the terms of the pictures may bind their use further."
-    return f"{data.terms} {licence}"
+    free = "The weights are part of stawm (MIT licence); the terms of the pictures may bind their use further."
+    return f"{data.terms} {'The MIT licence of stawm does not cover these weights.' if data.research_only else free}"
 
 
-def _table(measured: Sequence[Measured]) -> list[str]:
-    shared = [name for name in known_scores() if measured and all(name in row.scores for row in measured)]
+def _table(measured: Sequence[tuple[str, Measurement]]) -> list[str]:
+    shared = [name for name in known_scores() if measured and all(name in found.scores for _, found in measured)]
     cells = [
-        (row.what, f"{row.count:,} {row.split}", *(score_of(name).told(row.scores[name]) for name in shared))
-        for row in measured
+        (what, f"{found.count:,} {found.split}", *(score_of(name).told(found.scores[name]) for name in shared))
+        for what, found in measured
     ]
     return markdown(("weights", "pictures", *(score_of(name).title for name in shared)), cells)
 
@@ -110,16 +99,9 @@ def _runs(facts: Facts) -> list[str]:
     epochs = " + ".join(str(run.epochs) for run in facts.runs)
     often = NUMBERS[count - 1] if count <= len(NUMBERS) else f"{count} runs"
     last = "the last with " if count > 1 else "with "
+    commands = ["```sh", *(run.command for run in facts.runs), "```", ""]
     then = ["The last run:", ""] if count > 1 else []
-    return [
-        f"{often} of {epochs} epochs, {last}{settings}:",
-        "",
-        "```sh",
-        *(run.command for run in facts.runs),
-        "```",
-        "",
-        *then,
-    ]
+    return [f"{often} of {epochs} epochs, {last}{settings}:", "", *commands, *then]
 
 
 def _recipe(facts: Facts) -> list[str]:

@@ -1,7 +1,7 @@
 """The ledger: what each recorded run was, what it took and what it reached, as one JSON file a run."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -117,11 +117,6 @@ def stretches(entries: tuple[Entry, ...]) -> tuple[int, ...]:
     return tuple(one.epochs for one in entries[max(frozen, default=0) :])
 
 
-def by_name(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """Entries by their names."""
-    return {entry.name: entry for entry in entries}
-
-
 def read_ledger(folder: Path) -> list[Entry]:
     """All entries, results first, each in the order of the paper's experiments; those that are not in it last."""
     paths = [*sorted(folder.glob("*.json")), *sorted((folder / TRIALS).glob("*.json"))]
@@ -147,30 +142,34 @@ def read_entry(path: Path) -> Entry:
         entry = record_from_dict(Entry, {name: value for name, value in values.items() if name not in DERIVED})
     except CheckpointError as failure:
         raise CheckpointError(f"{path}: {failure}; record its run again") from failure
-    if path != path_of(path.parent.parent if path.parent.name == TRIALS else path.parent, entry):
+    folder = path.parent.parent if path.parent.name == TRIALS else path.parent
+    if path != path_of(folder, entry.name, entry.kind):
         raise CheckpointError(f"{path} holds the {entry.kind} {entry.name}; give it its own name and place")
     return entry
 
 
 def write_entry(folder: Path, entry: Entry) -> Path:
     """The file of a new entry; one that is there already is never written over."""
-    path = path_of(folder, entry)
     check_free(folder, entry.name)
+    path = path_of(folder, entry.name, entry.kind)
     write_text(path, json.dumps(entry.to_dict(), indent=2, ensure_ascii=False) + "\n")
     return path
 
 
+def check_name(name: str, what: str) -> None:
+    """Refuse what cannot be a name of `what`, since a file is called so."""
+    if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
+        raise UsageError(f"{name!r} cannot be the name of {what}; use letters, digits and dashes")
+
+
 def check_free(folder: Path, name: str) -> None:
-    """Refuse a name that is taken: a test set is read once, and a name means one run."""
-    for path in (_path(folder, name, "result"), _path(folder, name, "trial")):
+    """Refuse a name that is none, or is taken: a test set is read once, and a name means one run."""
+    check_name(name, "an entry")
+    for path in (path_of(folder, name, "result"), path_of(folder, name, "trial")):
         if path.exists():
             raise UsageError(f"{path} is recorded already; give --name, or delete it to record the run anew")
 
 
-def path_of(folder: Path, entry: Entry) -> Path:
-    """Where an entry lies."""
-    return _path(folder, entry.name, entry.kind)
-
-
-def _path(folder: Path, name: str, kind: Kind) -> Path:
+def path_of(folder: Path, name: str, kind: Kind) -> Path:
+    """Where the entry of that name lies."""
     return (folder if kind == "result" else folder / TRIALS) / f"{name}.json"

@@ -56,29 +56,29 @@ def entry_of(
     preset(experiment.name)
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
-    held_out = _held_out(records[-1]["held_out"])
+    last = records[-1]["held_out"]
+    held_out = _measurement("validation", last) if last["split"] == "validation" else None
     if told.kind == "trial":
         _check_trial(run, held_out, with_controls)
-    data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
-    _check_data(run, data)
+    data = _data(run, experiment, data_dir)
     trained = load_trained(run)
     measured, found = held_out, ()
     if told.kind == "result":
         measured, found = _tested(trained.model.to(device), data.test, experiment, with_controls)
     assert measured is not None, "checked before"
-    commits, machine = _ran(run, told)
+    (commits, machine), start = _ran(run, told), run_of(source) if source else experiment.training.start_from
     return Entry(
         name=told.name,
         kind=told.kind,
         commits=commits,
         epochs=int(trained.metrics["epoch"]),
-        seconds=round(sum(_seconds(record["timing"]) for record in records), 1),
+        seconds=round(sum(map(_seconds, records)), 1),
         machine=machine,
         data=Pictures(experiment.data.name, data.train.checksum, data.test.checksum),
         chosen_by=chosen_by,
         measured=measured,
         weights=fingerprint(trained.model.cpu()),
-        experiment=_started_at(experiment, run_of(source)) if source else experiment.plain(),
+        experiment=replace(experiment.plain(), training=replace(experiment.training, start_from=start)),
         validation=held_out if told.kind == "result" else None,
         controls=found,
         source=source,
@@ -90,13 +90,11 @@ def entry_of(
 def _tested(
     model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
 ) -> tuple[Measurement, tuple[Control, ...]]:
-    """What the model makes of the test set."""
     measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
     return measured, controls(model, pictures) if with_controls else ()
 
 
 def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -> None:
-    """Refuse a trial that would touch the test set, or has."""
     if held_out is None:
         raise UsageError(
             f"a trial may not touch the test set, and {run} was measured on it; train with --data.hold-out 5000"
@@ -106,7 +104,6 @@ def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -
 
 
 def _chosen_by(experiment: Experiment, kind: Kind) -> str:
-    """The split that chose the recipe, where the run itself kept one."""
     if experiment.data.hold_out:
         return f"the last {experiment.data.hold_out:,} training pictures"
     if kind == "trial":
@@ -115,11 +112,6 @@ def _chosen_by(experiment: Experiment, kind: Kind) -> str:
         f"{experiment.name} kept no validation pictures of its own; say what chose its recipe, as in "
         '--chosen-by "trials on the last 5,000 training pictures" or --chosen-by "the paper"'
     )
-
-
-def _held_out(found: dict[str, Any]) -> Measurement | None:
-    """What an epoch found on its validation split; none if it was measured on the test set."""
-    return _measurement("validation", found) if found["split"] == "validation" else None
 
 
 def _measurement(split: Any, found: dict[str, Any]) -> Measurement:
@@ -149,22 +141,18 @@ def _started(run: Path, experiment: Experiment, told: Told, ledger: Sequence[Ent
 
 
 def _fingerprint(start: str) -> str:
-    """The fingerprint of the weights that a run started from; none if they are gone."""
     try:
         return fingerprint(load_trained(start).model)
     except CheckpointError:
         return ""
 
 
-def _started_at(experiment: Experiment, place: str) -> Experiment:
-    return replace(experiment.plain(), training=replace(experiment.training, start_from=place))
-
-
-def _check_data(run: Path, data: Splits) -> None:
-    """Refuse to measure on other pictures than those of the run."""
+def _data(run: Path, experiment: Experiment, data_dir: Path | None) -> Splits:
+    data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     checkpoint = newest_checkpoint(run)
     if checkpoint is not None and checkpoint.checksum != data.train.checksum:
         raise CheckpointError(f"the pictures of {data.train.name} are not those that {run} learnt from; find those")
+    return data
 
 
 def _ran(run: Path, told: Told) -> tuple[tuple[str, ...], Machine]:
@@ -177,5 +165,5 @@ def _ran(run: Path, told: Told) -> tuple[tuple[str, ...], Machine]:
     return commits or ((told.commit,) if told.commit else ()), machine
 
 
-def _seconds(timing: dict[str, float]) -> float:
-    return timing["seconds"] + timing.get("evaluation_seconds", 0.0)
+def _seconds(record: dict[str, Any]) -> float:
+    return record["timing"]["seconds"] + record["timing"].get("evaluation_seconds", 0.0)

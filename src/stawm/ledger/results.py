@@ -1,16 +1,21 @@
-"""The ledger as people read it, in Markdown: all results, their controls, trials, and the best of each experiment."""
+"""The ledger as people read it, in Markdown (results, controls, trials, the best of each), and the pages with it."""
 
+import os
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stawm.errors import UsageError
+from stawm.experiments.describe import describe
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import Published, told_score
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import aims, changes, nearest, paper_experiment, told_changes
-from stawm.ledger.entries import Entry, by_name, chain, path_of, stretches
-from stawm.ledger.rows import Mean, grouped, markdown, means_of, told_means
+from stawm.files import write_text
+from stawm.ledger.entries import Entry, chain, path_of, read_ledger, stretches
+from stawm.ledger.table import Mean, grouped, markdown, means_of, told_means
 
 SUMMARY_HEAD = ("experiment", "in the paper", "paper", "ours", "seeds", "epochs, of the paper's")
 RESULTS_HEAD = ("run", "paper", "ours", "pictures", "seeds", "epochs, of the paper's", "time")
@@ -29,19 +34,15 @@ class Row:
     """Of one run after the other, where each started from the one before."""
 
     @property
-    def first(self) -> Entry:
-        """The entry with the lowest seed."""
-        return self.entries[0]
-
-    @property
     def experiment(self) -> Experiment:
         """The paper's experiment that was run."""
-        return paper_experiment(self.first.experiment)
+        return paper_experiment(self.entries[0].experiment)
 
     @property
     def published(self) -> Published | None:
         """What the paper reports of it."""
-        return aims(self.first.experiment, nearest(self.first.experiment) or self.first.experiment)[0]
+        first = self.entries[0].experiment
+        return aims(first, nearest(first) or first)[0]
 
     @property
     def scores(self) -> dict[str, Mean]:
@@ -61,7 +62,7 @@ class Row:
 
 def result_rows(entries: Sequence[Entry]) -> list[Row]:
     """Results as rows, in the order of their first entries; those that differ only in the seed share one."""
-    ledger = by_name(entries)
+    ledger = {entry.name: entry for entry in entries}
     found = [entry for entry in entries if entry.kind == "result"]
     groups = grouped(found, lambda entry: tuple(map(_seedless, chain(entry, ledger))), lambda entry: entry.seed)
     return [Row(group, stretches(chain(group[0], ledger))) for group in groups]
@@ -114,6 +115,26 @@ def trials(entries: Sequence[Entry]) -> str:
     return "\n".join(markdown(TRIALS_HEAD, cells)) if cells else EMPTY
 
 
+def pages(docs: Path, ledger: Path) -> dict[Path, str]:
+    """What each page shall hold: those in `docs`, and the README beside that folder."""
+    entries, seen = read_ledger(ledger), Path(os.path.relpath(ledger, docs))
+    tables = {
+        docs.parent / "README.md": {"results": summary(entries)},
+        docs / "results.md": {"results": results(entries, seen), "controls": controls(entries)},
+        docs / "trials.md": {"trials": trials(entries)},
+    }
+    filled = {path: _filled(path, found) for path, found in tables.items()}
+    return {docs / "presets.md": describe(), **filled}
+
+
+def write_pages(docs: Path, ledger: Path) -> list[Path]:
+    """Write all pages anew, and return where they are."""
+    made = pages(docs, ledger)
+    for path, text in made.items():
+        write_text(path, text)
+    return list(made)
+
+
 def _seedless(entry: Entry) -> tuple[object, ...]:
     """What two runs must share to be one recipe; the run that one started from is compared by itself."""
     settings = entry.experiment.settings | ({"training.start_from": ""} if entry.source else {})
@@ -139,8 +160,8 @@ def _summary(row: Row) -> tuple[str, ...]:
 
 
 def _result(row: Row, number: int, ledger: Path) -> tuple[str, ...]:
-    entry = row.first
-    seeds = (f"[{other.seed}]({path_of(ledger, other).as_posix()})" for other in row.entries)
+    entry = row.entries[0]
+    seeds = (f"[{other.seed}]({path_of(ledger, other.name, other.kind).as_posix()})" for other in row.entries)
     return (
         f"`{entry.preset}` ({number})",
         _paper(row.published),
@@ -164,7 +185,7 @@ def _epochs(row: Row) -> str:
 
 
 def _note(row: Row) -> str:
-    entry, machine = row.first, row.first.machine
+    entry, machine = row.entries[0], row.entries[0].machine
     threads = f", {machine.threads} thread{'s' if machine.threads > 1 else ''}" if machine.threads else ""
     processes = f", {machine.processes} processes" if machine.processes > 1 else ""
     parts = [f"`{entry.command}`"]
@@ -198,3 +219,18 @@ def _time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _filled(path: Path, tables: dict[str, str]) -> str:
+    """The text of a file with each table between its marks, `<!-- NAME -->` and `<!-- /NAME -->`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as failure:
+        raise UsageError(f"{path} cannot be read ({failure}); name the docs folder of a clone") from failure
+    for name, table in tables.items():
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        found = re.fullmatch(rf"(.*{start})(.*)({end}.*)", text, re.DOTALL)
+        if found is None or text.count(start) != 1 or text.count(end) != 1:
+            raise UsageError(f"{path} must have one {start} and, after it, one {end}; the table goes between them")
+        text = f"{found[1]}\n\n{table}\n\n{found[3]}"
+    return text

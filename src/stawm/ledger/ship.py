@@ -14,8 +14,8 @@ from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
 from stawm.files import write_text
-from stawm.ledger.card import Facts, Measured, about_of, card
-from stawm.ledger.entries import Entry, by_name, chain, read_ledger, run_of
+from stawm.ledger.card import Facts, about_of, card
+from stawm.ledger.entries import Entry, Measurement, chain, check_name, read_ledger, run_of
 from stawm.measure.evaluate import evaluate
 from stawm.store.weights import (
     CONFIG,
@@ -42,7 +42,7 @@ class Shipped:
 
     folder: Path
     size: int
-    measured: tuple[Measured, ...]
+    measured: tuple[tuple[str, Measurement], ...]
 
 
 def ship(
@@ -63,7 +63,9 @@ def ship(
     of that name. What `ledger` holds of the same weights on the test set goes onto the card; the test set itself is
     not touched.
     """
-    _check_name(name, home, replace)
+    check_name(name, "weights")
+    if name in read_manifest(home) and not replace:
+        raise UsageError(f"{home} has weights named {name} already; choose another name or give --replace")
     trained = load_trained(run)
     trained = dataclasses.replace(trained, experiment=_without_places(trained.experiment))
     state = trained.model.state_dict() if full else halved(trained.model)
@@ -96,13 +98,13 @@ def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
     if name not in manifest:
         raise UsageError(f"{home} has no weights named {name}; it has {', '.join(manifest) or 'none'}")
     origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
-    measured = [Measured(TRAINED, split, count, origin["scores"])]
+    measured = [(TRAINED, Measurement(split, count, origin["scores"]))]
     if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
-        measured.append(Measured(SHIPPED, split, count, known.metrics["scores"]))
-    entries = by_name(read_ledger(ledger)) if ledger else {}
+        measured.append((SHIPPED, Measurement(split, count, known.metrics["scores"])))
+    entries = {entry.name: entry for entry in read_ledger(ledger)} if ledger else {}
     same = [entry for entry in entries.values() if entry.weights == origin["sha256"]]
     tested = [entry.measured for entry in same if entry.kind == "result" and split != "test"]
-    measured += [Measured(TRAINED, found.split, found.count, found.scores) for found in tested]
+    measured += [(TRAINED, found) for found in tested]
     runs: tuple[Entry, ...] = chain(same[0], entries) if same else ()
     return Facts(name, known.experiment, int(known.metrics["epoch"]), measured, runs, manifest[name].get("note", ""))
 
@@ -132,13 +134,6 @@ def _without_places(experiment: Experiment) -> Experiment:
     )
 
 
-def _check_name(name: str, home: Path, replace: bool) -> None:
-    if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
-        raise UsageError(f"{name!r} cannot be a name of weights; use letters, digits and dashes")
-    if name in read_manifest(home) and not replace:
-        raise UsageError(f"{home} has weights named {name} already; choose another name or give --replace")
-
-
 def _check_size(name: str, size: int) -> None:
     if size > MOST_BYTES:
         raise UsageError(
@@ -148,7 +143,6 @@ def _check_size(name: str, size: int) -> None:
 
 
 def _held_out(experiment: Experiment, data_dir: Path | None) -> tuple[str, ImageSet]:
-    """The name and the pictures of the split that the run was measured on."""
     data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     _, held_out, split = hold_out(data, experiment.data.hold_out)
     check_pictures(held_out, experiment.model)

@@ -1,23 +1,71 @@
-"""Run folders as rows of a table: the paper's number beside ours, over seeds."""
+"""What all tables share (means over seeds, Markdown), and the table of run folders, the paper's number beside ours."""
 
 import json
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.facts import Goal, Published
+from stawm.experiments.facts import Goal, Published, told_score
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import Change, aims, changes, own_preset, told_changes
-from stawm.ledger.rows import Mean, aligned, grouped, markdown, means_of, told_means
+from stawm.model.heads.head import known_scores
 from stawm.store.checkpoint import EXPERIMENT, experiment_of
 from stawm.training.journal import read_metrics
 
+Thing = TypeVar("Thing")
+Cells = tuple[str, ...]
 Format = Literal["text", "markdown", "json"]
 
 HEAD = ("experiment", "in the paper", "to reach", "ours", "split", "runs", "epochs")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of a score over runs and its standard deviation, which takes two; shares, not per cent."""
+
+    mean: float
+    deviation: float | None
+
+
+def grouped(
+    things: Iterable[Thing], key: Callable[[Thing], Hashable], seed: Callable[[Thing], int]
+) -> list[tuple[Thing, ...]]:
+    """Things that differ in nothing but the seed, together; groups in the order of their first, each by seed."""
+    groups: dict[Hashable, list[Thing]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return [tuple(sorted(group, key=seed)) for group in groups.values()]
+
+
+def means_of(found: Sequence[Mapping[str, float]]) -> dict[str, Mean]:
+    """The mean over all of `found` of each score that is in all of them."""
+    names = sorted(found[0], key=[*known_scores(), *found[0]].index) if found else []
+    shared = [name for name in names if all(name in scores for scores in found)]
+    values = {name: [float(scores[name]) for scores in found] for name in shared}
+    spread = statistics.stdev if len(found) > 1 else lambda _: None
+    return {name: Mean(statistics.fmean(of_name), spread(of_name)) for name, of_name in values.items()}
+
+
+def told_means(means: Mapping[str, Mean]) -> str:
+    """Scores as people read them: error 0.44 % ± 0.01, mse 0.0121."""
+    return ", ".join(told_score(name, score.mean, score.deviation) for name, score in means.items())
+
+
+def markdown(head: Cells, rows: Sequence[Cells]) -> list[str]:
+    """The lines of a table in Markdown."""
+    lines = [head, ("---",) * len(head), *(tuple(part.replace("|", "\\|") for part in line) for line in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def aligned(head: Cells, rows: Sequence[Cells]) -> list[str]:
+    """The lines of a table for a terminal."""
+    widths = [max(len(line[place]) for line in (head, *rows)) for place in range(len(head))]
+    lines = [head, tuple("-" * width for width in widths), *rows]
+    return ["  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,4 @@
-"""What every figure is: a name, a line about it, and a drawing of what a request offers.
-
-A figure is one file, or a few lines of a script, that enters itself in `FIGURES`:
-
-    @FIGURES.add("pictures")
-    class Pictures(Figure):
-        "The test pictures."
-
-        def draw(self, request: Request) -> list[Image.Image]:
-            return [grid([[Cell(image) for image in request.batch.images]])]
-"""
+"""What every figure is: a name, a line about it, and a drawing of what a request offers (CONTRIBUTING.md adds one)."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar

@@ -1,19 +1,22 @@
-"""Charts of lines in the colours of the house, drawn by matplotlib: whole numbers across, a logarithmic scale up."""
+"""Charts of lines in the colours of the house, drawn by matplotlib; runs that differ in the seed only are one line."""
 
+import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 from PIL import Image
 
 from stawm.errors import UsageError
+from stawm.experiments.experiment import Experiment
 from stawm.files import whole_file
 from stawm.model.heads.head import Score
-from stawm.show.seeds import Line
 from stawm.show.sheet import FAINT, HAIR, INK, LINES, Colour
 
 if TYPE_CHECKING:
@@ -37,39 +40,75 @@ def hex_of(colour: Colour) -> str:
     return "#" + "".join(f"{part:02x}" for part in colour)
 
 
-HOUSE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so charts look the same on every machine
-    "font.size": 9,
-    "text.color": hex_of(INK),
-    "axes.labelcolor": hex_of(INK),
-    "axes.edgecolor": hex_of(FAINT),
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 10,
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": hex_of(HAIR),
-    "grid.linewidth": 0.8,
-    "xtick.color": hex_of(FAINT),
-    "ytick.color": hex_of(FAINT),
-    "ytick.major.size": 0,
-    "ytick.minor.size": 0,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "legend.handlelength": 3.0,
-    "lines.solid_capstyle": "round",
-    "lines.markersize": 4.5,
-    "figure.dpi": 150,
-    "figure.constrained_layout.use": True,
-    "figure.constrained_layout.h_pad": 0.08,
-    "figure.constrained_layout.w_pad": 0.1,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "stawm",
+HOUSE: dict[Any, dict[str, Any]] = {
+    "font": {"family": "DejaVu Sans", "size": 9},  # comes with matplotlib, so charts look the same on every machine
+    "text": {"color": hex_of(INK)},
+    "axes": {
+        **{"labelcolor": hex_of(INK), "edgecolor": hex_of(FAINT), "axisbelow": True, "grid": True, "grid.axis": "y"},
+        **{"titlesize": 9.5, "titlelocation": "left", "titlepad": 10},
+    },
+    "axes.spines": {"left": False, "right": False, "top": False},
+    "grid": {"color": hex_of(HAIR), "linewidth": 0.8},
+    "xtick": {"color": hex_of(FAINT)},
+    "ytick": {"color": hex_of(FAINT), "major.size": 0, "minor.size": 0},
+    "legend": {"fontsize": 8.5, "frameon": False, "handlelength": 3.0},
+    "lines": {"solid_capstyle": "round", "markersize": 4.5},
+    "figure": {"dpi": 150},
+    "figure.constrained_layout": {"use": True, "h_pad": 0.08, "w_pad": 0.1},
+    "pdf": {"fonttype": 42},
+    "svg": {"hashsalt": "stawm"},
 }
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a chart knows of a run: its experiment, where it has one, and what was found on which pictures."""
+
+    name: str
+    experiment: Experiment | None = None
+    split: str = "test"
+    found: Sequence[Any] = ()
+    """After each epoch or glimpse."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Means over seeds at whole numbers (epochs, glimpses), and one standard deviation; 0 where there is one seed."""
+
+    at: list[int]
+    means: Float[np.ndarray, " points"]
+    deviations: Float[np.ndarray, " points"]
+    seeds: int
+
+    def scaled(self, factor: float) -> "Line":
+        """The same in other units."""
+        return replace(self, means=factor * self.means, deviations=factor * self.deviations)
+
+    def end(self, score: Score) -> str:
+        """The last value as people read it."""
+        return score.told(float(self.means[-1]), float(self.deviations[-1]) if self.seeds > 1 else None)
+
+
+def over_seeds(runs: Sequence[Mapping[int, float]]) -> Line:
+    """The line of runs that differ only in their seed (number → value), as far as all of them go."""
+    at = sorted(set(runs[0]).intersection(*runs[1:]))
+    values = np.array([[run[number] for number in at] for run in runs], dtype=float)
+    deviations = values.std(0, ddof=1) if len(runs) > 1 else np.zeros(len(at))
+    return Line(at, values.mean(0), deviations, len(runs))
+
+
+def by_recipe(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of each line by its name, which tells the seeds where there are several.
+
+    Two runs of the same recipe and the same seed are there to be compared: they stand in two lines.
+    """
+    groups: dict[tuple[str, int], list[Run]] = {}
+    seen: list[tuple[str, int | None]] = []
+    for run in runs:
+        one = (run.name, None) if run.experiment is None else (_recipe(run.experiment, run.split), run.experiment.seed)
+        groups.setdefault((one[0], seen.count(one)), []).append(run)
+        seen.append(one)
+    return {_shared_name(group): group for group in groups.values()}
 
 
 @contextmanager
@@ -81,7 +120,8 @@ def house_style() -> Iterator[None]:
         raise UsageError("charts need matplotlib: pip install 'stawm[figures]'") from failure
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(HOUSE)
+        for group, settings in HOUSE.items():
+            matplotlib.rc(group, **settings)
         yield
 
 
@@ -141,6 +181,22 @@ def save_vector(figure: "matplotlib.figure.Figure", path: Path) -> None:
     suffix = path.suffix.lower()
     with whole_file(path) as partial:
         figure.savefig(partial, format=suffix.removeprefix("."), metadata=VECTOR[suffix])
+
+
+def _shared_name(group: Sequence[Run]) -> str:
+    if len(group) == 1:
+        return group[0].name
+    seeds = {run.name: run.experiment.seed for run in group if run.experiment is not None}
+    stems = {name.removesuffix(f"-seed{seed}") for name, seed in seeds.items()}
+    shared = stems.pop() if len(stems) == 1 else " and ".join(seeds)
+    return f"{shared}, seeds {', '.join(map(str, seeds.values()))}"
+
+
+def _recipe(experiment: Experiment, split: str) -> str:
+    """All settings but the seed, which also stands in the name of a run that this one started from."""
+    values = experiment.to_dict()
+    told = json.dumps([split, *(values[part] for part in ("name", "model", "data", "training"))], sort_keys=True)
+    return told.replace(f"-seed{experiment.seed}", "-seed")
 
 
 def _draw(axes: "matplotlib.axes.Axes", line: Line, told: str, colour: str, style: str, low: float, dots: bool) -> None:

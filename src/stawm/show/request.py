@@ -12,11 +12,8 @@ from torch import Tensor
 from stawm.data import ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
-from stawm.experiments.experiment import Experiment
-from stawm.ledger.entries import Entry, read_entry
 from stawm.model.heads.head import Answer, Answered, Batch
 from stawm.model.stawm import Episode
-from stawm.store.checkpoint import experiment_of, holds_run
 from stawm.store.trained import open_trained
 from stawm.store.weights import Trained, load_trained
 from stawm.training.journal import METRICS, read_metrics
@@ -104,27 +101,24 @@ class Request:
     def episode(self) -> Episode:
         """Where the first model looked at the chosen pictures, and all that came of it."""
         if not isinstance(self.answered, Episode):
-            raise UsageError(
-                f"{self.figure} needs a model that takes glimpses, and {self._called} does not; give another run"
-            )
+            name = self.trained.experiment.name
+            raise UsageError(f"{self.figure} needs a model that takes glimpses, and {name} does not; give another run")
         return self.answered
 
     def need(self, head: str, trained: Trained | None = None) -> None:
         """Refuse a model (the first, if not given) without this head."""
         experiment = (trained or self.trained).experiment
         if head not in experiment.model.heads:
-            has = ", ".join(experiment.model.heads)
-            raise UsageError(
-                f"{self.figure} needs a model with the head {head}, and {experiment.name} has only {has}; "
-                "give another run"
-            )
+            has = f"{experiment.name} has only {', '.join(experiment.model.heads)}"
+            raise UsageError(f"{self.figure} needs a model with the head {head}, and {has}; give another run")
 
     def answer(self, head: str, kind: type[Kind] = Answer) -> Kind:
         """What this head of the first model answered over the episode, of the kind that the figure can draw."""
         self.need(head)
         found: Any = self.episode.answers[head]
         if not isinstance(found, kind):
-            raise UsageError(f"{self.figure} cannot draw what the head {head} of {self._called} answers")
+            name = self.trained.experiment.name
+            raise UsageError(f"{self.figure} cannot draw what the head {head} of {name} answers")
         return found
 
     def place_of(self, otherwise: int) -> int:
@@ -140,15 +134,3 @@ class Request:
         if not found:
             raise CheckpointError(f"there is no finished epoch in {run} (no {METRICS}); give the folder of a run")
         return found
-
-    def experiment(self, run: str) -> Experiment | None:
-        """The experiment of a run, where its folder has it."""
-        return experiment_of(Path(run)) if holds_run(Path(run)) else None
-
-    def entry(self, run: str) -> Entry:
-        """An entry of the ledger."""
-        return read_entry(Path(run))
-
-    @property
-    def _called(self) -> str:
-        return self.trained.experiment.name

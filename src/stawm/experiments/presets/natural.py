@@ -2,14 +2,7 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import (
-    CnnConfig,
-    DataConfig,
-    Experiment,
-    ImageConfig,
-    ModelConfig,
-    TrainingConfig,
-)
+from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig, ModelConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Published
 from stawm.experiments.presets.mnist import CLIPPED_BY_NORM, DIVERGENCE_SCALED, MNIST_DRAW_8, STATISTICS_APART
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig

@@ -8,19 +8,14 @@ from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIS
 from stawm.experiments.presets.natural import CIFAR10_DRAW_16, CIFAR10_VAE
 
 MNIST_RECIPE = TrainingConfig(
-    epochs=12,
-    learning_rate=6e-4,
-    pose_share=0.1,
-    schedule="one-cycle",
-    warmup=0.1,
-    clip_norm=1.0,
-    average=0.998,
+    epochs=12, learning_rate=6e-4, pose_share=0.1, schedule="one-cycle", warmup=0.1, clip_norm=1.0, average=0.998
 )
 CYCLE = Departure(
     ("training.epochs", "training.learning_rate", "training.schedule", "training.warmup", "training.average"),
     "a short run, with warm-up, a cosine to zero and a moving average of the weights",
 )
 CLIPPED_SHORT = Departure(("training.clip_norm",), "part of the short recipe; not tried apart")
+UNDERFITS = "a short run underfits before it overfits"
 LOOKS_SLOWLY = "where to look is learnt slowly"
 LOOKS_STEADILY = Departure(
     ("training.pose_share", "model.glimpse_scale"),
@@ -46,7 +41,7 @@ MNIST_CLASSIFY_8_FAST = replace(
             f"{LOOKS_SLOWLY}, from smaller glimpses: at the full rate the first ones left the image, and the error "
             "after three epochs was half as high again",
         ),
-        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        Departure(("model.dropout", "data.shift"), UNDERFITS),
         HELD_OUT,
     ),
     model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
@@ -69,10 +64,7 @@ MNIST_DRAW_6_FAST = replace(
         HELD_OUT,
     ),
     model=replace(
-        MNIST_DRAW_6.model,
-        dropout=0.2,
-        glimpse_scale=0.75,
-        memory=replace(MNIST_DRAW_6.model.memory, theta=4.0),
+        MNIST_DRAW_6.model, dropout=0.2, glimpse_scale=0.75, memory=replace(MNIST_DRAW_6.model.memory, theta=4.0)
     ),
     data=replace(MNIST_DRAW_6.data, hold_out=5000),
     training=replace(MNIST_RECIPE, epochs=6),
@@ -88,7 +80,7 @@ MNIST_SKETCHPAD_FAST = replace(
         *MNIST_SKETCHPAD.departures,
         CYCLE,
         CLIPPED_SHORT,
-        Departure(("model.dropout", "data.shift"), "a short run underfits before it overfits"),
+        Departure(("model.dropout", "data.shift"), UNDERFITS),
         LOOKS_STEADILY,
         HELD_OUT,
     ),
@@ -119,9 +111,7 @@ CIFAR10_DRAW_16_FAST = replace(
         HELD_OUT,
     ),
     model=replace(
-        CIFAR10_DRAW_16.model,
-        dropout=0.0,
-        memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0),
+        CIFAR10_DRAW_16.model, dropout=0.0, memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0)
     ),
     data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
     training=replace(

@@ -2,18 +2,9 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import (
-    CnnConfig,
-    DataConfig,
-    TrainingConfig,
-)
+from stawm.experiments.experiment import CnnConfig, DataConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal
-from stawm.experiments.presets.mnist import (
-    MNIST_CLASSIFY_8,
-    MNIST_DRAW_6,
-    MNIST_SELF_SUPERVISED,
-    MNIST_SKETCHPAD,
-)
+from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SELF_SUPERVISED, MNIST_SKETCHPAD
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
@@ -22,13 +13,8 @@ CYCLE = Departure(
     ("training.epochs", "training.schedule", "training.warmup", "training.average"),
     "few steps, with warm-up, a cosine to zero and a moving average of the weights",
 )
-SMALLER = (
-    "data.name",
-    "training.batch_size",
-    "model.memory.size",
-    "model.context.filters",
-    "model.glimpse.filters",
-)
+SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.context.filters", "model.glimpse.filters")
+VARIED_MORE = Departure(("model.dropout", "data.shift"), "4,000 digits, varied more")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
 MNIST_5K_CLASSIFY = replace(
@@ -42,7 +28,7 @@ MNIST_5K_CLASSIFY = replace(
         *MNIST_CLASSIFY_8.departures,
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         Departure((*SMALLER, "model.glimpses"), MINUTES),
-        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
+        VARIED_MORE,
     ),
     model=replace(
         MNIST_CLASSIFY_8.model,
@@ -74,7 +60,7 @@ MNIST_5K_DRAW = replace(
         glimpse=CnnConfig(filters=(64,), strides=(1,)),
     ),
     data=replace(MNIST_5K_CLASSIFY.data, shift=0),
-    training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
+    training=MNIST_5K_CLASSIFY.training,
 )
 
 MNIST_5K_SELF_SUPERVISED = replace(
@@ -106,13 +92,8 @@ MNIST_5K_SKETCHPAD = replace(
     of=MNIST_SKETCHPAD.name,
     published=None,
     goal=Goal("error", 0.05, minutes=10),
-    departures=(
-        *MNIST_SKETCHPAD.departures,
-        CYCLE,
-        Departure(SMALLER, MINUTES),
-        Departure(("model.dropout", "data.shift"), "4,000 digits, varied more"),
-    ),
+    departures=(*MNIST_SKETCHPAD.departures, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE),
     model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads),
     data=MNIST_5K_CLASSIFY.data,
-    training=replace(MNIST_5K_CLASSIFY.training, epochs=40),
+    training=MNIST_5K_CLASSIFY.training,
 )

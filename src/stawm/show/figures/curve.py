@@ -1,28 +1,21 @@
 """How runs learnt: a score after each epoch, one line for runs that differ only in their seed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stawm.errors import UsageError
 from stawm.model.heads.head import Score, known_scores
 from stawm.show.figure import FIGURES, Chart
-from stawm.show.plot import line_chart, titled
+from stawm.show.plot import Run, by_recipe, line_chart, over_seeds, titled
 from stawm.show.request import Request
-from stawm.show.seeds import Run, by_recipe, over_seeds
+from stawm.store.checkpoint import experiment_of, holds_run
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
 LOSS = Score("loss", "loss")
 """What is drawn where runs have no score in common."""
-
-
-@dataclass(frozen=True)
-class Learnt(Run):
-    """A run with its record of each epoch (metrics.jsonl)."""
-
-    records: Sequence[Mapping[str, Any]] = ()
 
 
 @FIGURES.add("curve")
@@ -33,24 +26,26 @@ class Curve(Chart):
 
     def plot(self, request: Request) -> "matplotlib.figure.Figure":
         """The held-out score, and that of training."""
-        named = zip(request.names, request.runs, strict=True)
-        runs = [Learnt(name, request.experiment(run), records=request.records(run)) for name, run in named]
+        runs = [
+            Run(name, experiment_of(folder) if holds_run(folder) else None, found=request.records(str(folder)))
+            for name, folder in zip(request.names, map(Path, request.runs), strict=True)
+        ]
         return learning_curve(runs)
 
 
-def learning_curve(runs: Sequence[Learnt]) -> "matplotlib.figure.Figure":
-    """A chart of runs: the held-out score in full lines, that of training in thin ones.
+def learning_curve(runs: Sequence[Run]) -> "matplotlib.figure.Figure":
+    """A chart of runs (found: a record of each epoch): the held-out score in full lines, that of training in thin ones.
 
     The score is the first of any head that all runs have; where there is none, it is the loss.
     """
-    finished = [run for run in runs if run.records]
+    finished = [run for run in runs if run.found]
     if not finished:
         raise UsageError("there is no finished epoch to draw yet; train for one first")
-    score = _shared_score([record for run in finished for record in run.records])
+    score = _shared_score([record for run in finished for record in run.found])
     held_out, training = {}, {}
     for name, group in by_recipe(finished).items():
-        found = over_seeds([{record["epoch"]: _held_out(record, score) for record in run.records} for run in group])
-        learnt = over_seeds([{record["epoch"]: record["train"][score.name] for record in run.records} for run in group])
+        found = over_seeds([{record["epoch"]: _held_out(record, score) for record in run.found} for run in group])
+        learnt = over_seeds([{record["epoch"]: record["train"][score.name] for record in run.found} for run in group])
         told = f"{name}: {found.end(score)}"
         held_out[told], training[told] = found.scaled(score.factor), learnt.scaled(score.factor)
     notes = ("full: held-out pictures", "thin: training")

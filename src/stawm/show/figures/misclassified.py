@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from PIL import Image
+from torch import Tensor
 
 from stawm.errors import UsageError
 from stawm.model.heads.head import Answered, Batch
 from stawm.show.figure import FIGURES, Figure
 from stawm.show.grid import ACROSS, Cell, grid
 from stawm.show.request import Request
-from stawm.show.sheet import INK, WRONG
+from stawm.show.sheet import INK, WRONG, Colour
 
 AT_ONCE = 250
 
@@ -22,11 +24,35 @@ class Misclassified(Figure):
     def draw(self, request: Request) -> list[Image.Image]:
         """A column for each mistake."""
         request.need("classify")
-        batch = request.pick(mistakes(request))
+        batch = request.pick(_mistakes(request))
         return [misclassified(request.ask(batch), batch, request.test.classes)]
 
 
-def mistakes(request: Request) -> list[int]:
+def misclassified(answered: Answered, batch: Batch, classes: Sequence[str] = ()) -> Image.Image:
+    """A sheet of the pictures of `batch` that were misclassified (the paper's Figure 7).
+
+    Above, what the model drew over the class that it predicts; below, its input over the true class. A model that does
+    not draw has one row: the input over what it predicts and, in brackets, what it is.
+    """
+    believer, artist = answered.answers["classify"], answered.answers.get("draw")
+    if batch.labels is None:
+        raise UsageError("nothing can be misclassified where there are no labels; give pictures in class folders")
+    predicted = believer.logits[:, -1].argmax(-1)
+    wrong = torch.nonzero(predicted != batch.labels).flatten()
+    if not len(wrong):
+        raise UsageError(f"none of these {len(predicted)} pictures is misclassified; show more of them")
+    names = list(classes) or [str(place) for place in range(believer.logits.shape[-1])]
+    believed, truths = ([names[place] for place in of[wrong].tolist()] for of in (predicted, batch.labels))
+    if artist is None:
+        both = [f"{belief} (is {truth})" for belief, truth in zip(believed, truths, strict=True)]
+        rows, sides = [_row(batch.images[wrong], both, WRONG)], ["seen, and predicted"]
+    else:
+        rows = [_row(artist.canvas[wrong], believed, WRONG), _row(batch.images[wrong], truths, INK)]
+        sides = ["drawn, and predicted", "seen, and true"]
+    return grid(rows, title="misclassified", sides=sides, most=ACROSS)
+
+
+def _mistakes(request: Request) -> list[int]:
     """The places of the first misclassified pictures in a fixed shuffled order, so that they are a sample."""
     found: list[int] = []
     count = len(request.test)
@@ -41,28 +67,5 @@ def mistakes(request: Request) -> list[int]:
     return found[: request.pictures]
 
 
-def misclassified(answered: Answered, batch: Batch, classes: Sequence[str] = ()) -> Image.Image:
-    """A sheet of the pictures of `batch` that were misclassified (the paper's Figure 7).
-
-    Above, what the model drew over the class that it predicts; below, its input over the true class. A model that does
-    not draw has one row: the input over what it predicts and, in brackets, what it is.
-    """
-    believer, artist = answered.answers["classify"], answered.answers.get("draw")
-    if batch.labels is None:
-        raise UsageError("nothing can be misclassified where there are no labels; give pictures in class folders")
-    predicted = believer.logits[:, -1].argmax(-1)
-    wrong = torch.nonzero(predicted != batch.labels).flatten().tolist()
-    if not wrong:
-        raise UsageError(f"none of these {len(predicted)} pictures is misclassified; show more of them")
-    names = list(classes) or [str(place) for place in range(believer.logits.shape[-1])]
-    believed = [names[int(predicted[row])] for row in wrong]
-    truths = [names[int(batch.labels[row])] for row in wrong]
-    if artist is None:
-        both = zip(wrong, believed, truths, strict=True)
-        cells = [Cell(batch.images[row], (), f"{belief} (is {truth})", WRONG) for row, belief, truth in both]
-        return grid([cells], title="misclassified", sides=["seen, and predicted"], most=ACROSS)
-    canvas = artist.canvas
-    drew = [Cell(canvas[row], (), belief, WRONG) for row, belief in zip(wrong, believed, strict=True)]
-    saw = [Cell(batch.images[row], (), truth, INK) for row, truth in zip(wrong, truths, strict=True)]
-    sides = ["drawn, and predicted", "seen, and true"]
-    return grid([drew, saw], title="misclassified", sides=sides, most=ACROSS)
+def _row(images: Float[Tensor, "batch channel height width"], captions: Sequence[str], colour: Colour) -> list[Cell]:
+    return [Cell(image, (), caption, colour) for image, caption in zip(images, captions, strict=True)]

@@ -57,17 +57,14 @@ def traversal(
     drawn: Drawn,
     target: Float[Tensor, "channel height width"],
     glimpse: int,
-    *,
-    row: int = 0,
-    reach: float = REACH,
 ) -> Image.Image:
     """A sheet of target and drawing, the varied glimpse outlined, over a row of redrawings for each latent number."""
     size, steps = canvases.shape[:2]
     height, width = target.shape[-2:]
-    corners = pasted_outline_of(drawn.poses[row, glimpse], height, width)
+    corners = pasted_outline_of(drawn.poses[0, glimpse], height, width)
     outlines = () if corners is None else ((corners, colour_of(glimpse, drawn.poses.shape[1])),)
-    moves = [f"{move:+g}" if move else "0" for move in torch.linspace(-reach, reach, steps).tolist()]
-    first = [Cell(target, (), "target"), Cell(drawn.canvas[row], outlines, f"glimpse {glimpse + 1}")]
+    moves = [f"{move:+g}" if move else "0" for move in torch.linspace(-REACH, REACH, steps).tolist()]
+    first = [Cell(target, (), "target"), Cell(drawn.canvas[0], outlines, f"glimpse {glimpse + 1}")]
     varied = [[Cell(canvas) for canvas in row] for row in canvases[:-1]]
     varied.append([Cell(canvas, (), move) for canvas, move in zip(canvases[-1], moves, strict=True)])
     title = f"the {size} latent numbers of glimpse {glimpse + 1}, each moved about its mean"

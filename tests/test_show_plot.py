@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from stawm.model.heads.head import Score
-from stawm.show.seeds import Run, by_recipe, over_seeds
+from stawm.show.plot import Run, by_recipe, over_seeds
 from tiny_run import TINY, with_training
 
 
