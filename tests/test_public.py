@@ -87,12 +87,8 @@ def test_a_model_that_is_not_known_is_told(digit: np.ndarray):
 
 
 ORDERS = [
-    "import stawm; call = stawm.look",
-    "from stawm import look as call",
-    "import stawm.look.looker; call = stawm.look",
-    "from stawm.look.looker import Looker; from stawm import look as call",
-    "import stawm.look; call = stawm.look",
     "import stawm; call = stawm.look; import stawm.look.looker as more; assert call.looker is more",
+    "from stawm.look.looker import Looker; from stawm import look as call",
     "from stawm import *; call = look",
 ]
 

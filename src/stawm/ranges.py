@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from stawm.errors import UsageError
@@ -44,7 +45,7 @@ def leaves(record: Any, prefix: str = "") -> Iterator[tuple[str, Any, Range | No
         for name, part in record.items():
             yield from leaves(part, f"{prefix}{name}.")
         return
-    hints = get_type_hints(type(record), include_extras=True)
+    hints = _hints(type(record))
     for part in fields(record):
         value, hint = getattr(record, part.name), hints[part.name]
         if is_dataclass(value) or (isinstance(value, dict) and all(map(is_dataclass, value.values()))):
@@ -61,3 +62,9 @@ def check_ranges(record: Any, prefix: str = "") -> None:
         for number in numbers:
             if wanted is not None and number is not None and number not in wanted:
                 raise UsageError(f"{name} is {number:g}; give a number {wanted}")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a record's fields, which are slow to find and never change."""
+    return get_type_hints(kind, include_extras=True)
