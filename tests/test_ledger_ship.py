@@ -158,6 +158,9 @@ def test_the_verb(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["ship", "--cards", "--home", str(tmp_path / "home")]) == 0
     assert (tmp_path / "home" / "tiny" / "CARD.md").read_text().startswith("# tiny\n")
     assert main(["ship", str(trained)]) == UsageError.exit_code
+    capsys.readouterr()
+    assert main(["ship", "--cards", "--home", str(tmp_path)]) == UsageError.exit_code
+    assert str(tmp_path) in capsys.readouterr().err
 
 
 def test_the_package_holds_exactly_what_its_manifest_tells():

@@ -42,8 +42,12 @@ def ship(
 
     place = home or package_home()
     if cards:
-        for known in read_manifest(place):
-            print(write_card(place, known, ledger))
+        if not (known := read_manifest(place)):
+            raise UsageError(
+                f"there are no weights in {place} (no manifest.json); give --home with a folder of weights"
+            )
+        for one in known:
+            print(write_card(place, one, ledger))
         return
     if run is None or name is None:
         raise UsageError("ship needs RUN and NAME: what to ship, and the name it is to be found by")
