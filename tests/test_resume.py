@@ -2,8 +2,7 @@
 
 import json
 import signal
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +10,19 @@ import pytest
 import torch
 from torch import Tensor
 
+from fresh_process import start
 from stawm.store.checkpoint import CHECKPOINTS, list_checkpoints, load_checkpoint
 from stawm.store.weights import load
 from stawm.training.fit import fit
 from stawm.training.journal import read_metrics
-from tiny_run import STEPS, TINY, digits
+from tiny_run import STEPS, TINY, digits, train
 
-CHILD = Path(__file__).with_name("tiny_run.py")
 LAST = 2 * STEPS
 
 
-def start(run: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(CHILD), str(run), *options]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def kill_after(run: Path, step: int) -> None:
-    """A real process trains up to this step and is then killed."""
-    with start(run, "--wait-after", str(step)) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "waiting\n"
-        child.kill()
-    assert child.returncode == -signal.SIGKILL
-
-
-def kill_writing(run: Path, name: str) -> None:
-    """A real process trains until it writes this file, and dies in the middle of it."""
-    with start(run, "--die-writing", name) as child:
-        child.communicate()
-    assert child.returncode == -signal.SIGKILL
+def killed(run: Path, **when: Any) -> None:
+    """A real process trains until it dies as told."""
+    assert start(partial(train, run, **when), home=run.parent).end() == -signal.SIGKILL
 
 
 def steps_kept(run: Path) -> list[int]:
@@ -80,18 +63,16 @@ def test_the_end_of_a_run_holds_every_part(unbroken: Path):
 
 def test_killed_in_the_middle_of_an_epoch_and_resumed_in_a_new_process(unbroken: Path, tmp_path: Path):
     run = tmp_path / "run"
-    kill_after(run, STEPS + 6)
+    killed(run, die_after=STEPS + 6)
     assert steps_kept(run) == [STEPS + 1, STEPS + 4]
     assert len(metrics(run)) == 1
-    with start(run, "--resume") as child:
-        child.communicate()
-    assert child.returncode == 0
+    assert start(partial(train, run, resume=True), home=tmp_path).end() == 0
     assert_same(run, unbroken)
 
 
 def test_killed_before_the_first_checkpoint(unbroken: Path, tmp_path: Path):
     run = tmp_path / "run"
-    kill_after(run, 2)
+    killed(run, die_after=2)
     assert steps_kept(run) == []
     assert [record.epoch for record in fit(None, run, resume=True, data=digits())] == [1, 2]
     assert_same(run, unbroken)
@@ -99,7 +80,7 @@ def test_killed_before_the_first_checkpoint(unbroken: Path, tmp_path: Path):
 
 def test_killed_while_writing_a_checkpoint_goes_on_from_the_one_before(unbroken: Path, tmp_path: Path):
     run = tmp_path / "run"
-    kill_writing(run, "step-00000006")
+    killed(run, die_writing="step-00000006")
     assert steps_kept(run) == [3]
     [leftover] = (run / CHECKPOINTS).glob(".*")
     assert leftover.stat().st_size > 0
@@ -110,7 +91,7 @@ def test_killed_while_writing_a_checkpoint_goes_on_from_the_one_before(unbroken:
 
 def test_killed_between_the_record_of_an_epoch_and_its_checkpoint(unbroken: Path, tmp_path: Path):
     run = tmp_path / "run"
-    kill_writing(run, f"step-{STEPS:08d}")
+    killed(run, die_writing=f"step-{STEPS:08d}")
     assert len(metrics(run)) == 1
     assert steps_kept(run) == [3, 6]
     records = fit(TINY, run, resume=True, data=digits())
@@ -122,7 +103,7 @@ def test_killed_between_the_record_of_an_epoch_and_its_checkpoint(unbroken: Path
 
 def test_killed_while_exporting_the_weights(unbroken: Path, tmp_path: Path):
     run = tmp_path / "run"
-    kill_writing(run, "model.safetensors")
+    killed(run, die_writing="model.safetensors")
     assert steps_kept(run) == [LAST - 1, LAST]
     newest = load(run).state_dict()
     assert list(fit(None, run, resume=True, data=digits())) == []

@@ -1,9 +1,7 @@
-"""A run small enough for tests, and a process of its own to kill: python tests/tiny_run.py RUN [options]."""
+"""A run small enough for tests, and the same run for a process that is killed."""
 
-import argparse
 import os
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,27 +81,16 @@ def die_while_writing(ending: str) -> None:
     Path.write_bytes = half
 
 
-def main() -> None:
+def train(run: Path, *, resume: bool = False, die_after: int = 0, die_writing: str = "") -> None:
+    """Train in a process that dies after this step of the run, or in the middle of the file with this in its name."""
     from stawm.training.fit import fit
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--wait-after", type=int, help="say so after this step of the run, then wait to be killed")
-    parser.add_argument("--die-writing", help="part of the name of the file to die on")
-    given = parser.parse_args()
     torch.set_num_threads(1)
-    if given.die_writing:
-        die_while_writing(given.die_writing)
+    if die_writing:
+        die_while_writing(die_writing)
 
     def on_step(step: Step) -> None:
-        if (step.epoch - 1) * step.steps + step.step == given.wait_after:
-            print("waiting", flush=True)
-            sys.stdin.read()
+        if (step.epoch - 1) * step.steps + step.step == die_after:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    for _ in fit(TINY, given.run, resume=given.resume, data=digits(), on_step=on_step):
-        pass
-
-
-if __name__ == "__main__":
-    main()
+    list(fit(TINY, run, resume=resume, data=digits(), on_step=on_step))

@@ -1,6 +1,7 @@
 """An experiment as data: small frozen records that compose, go to JSON and come back."""
 
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
 import dacite
@@ -189,9 +190,9 @@ class Experiment:
         """The experiment without words."""
         return Experiment(**{name: getattr(self, name) for name in SETTINGS})
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
-        """Every setting of model, data and training by its dotted name."""
+        """Every setting of model, data and training by its dotted name; found once, since none of them changes."""
         parts = {"model": self.model, "data": self.data, "training": self.training}
         return {name: value for name, value, _ in leaves(parts)}
 
