@@ -1,20 +1,39 @@
-"""Every test checks the shapes in signatures (jaxtyping with beartype), on one thread, from the same seed."""
+"""Every test checks the shapes in signatures (jaxtyping with beartype), on one thread, from the same seed.
+
+Nothing of the person who runs it is read: the cache of data sets is an empty one. STAWM_TEST_SEED=7 shifts the seed of
+every test: what is asserted holds for any (`tiny_seed.py`).
+"""
 
 from jaxtyping import install_import_hook
 
 # Before anything imports stawm, or its annotations stay unchecked.
 install_import_hook("stawm", "typechecker.checked")
 
+from collections.abc import Iterator  # noqa: E402
+
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
 from browser_fixture import browser as browser  # noqa: E402
 from page_fixture import home as home  # noqa: E402
+from page_fixture import tab as tab  # noqa: E402
 from page_fixture import visit as visit  # noqa: E402
+from tiny_seed import SHIFT  # noqa: E402
 
 torch.set_num_threads(1)
+hypothesis.settings.register_profile("suite", derandomize=SHIFT == 0, database=None, deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)
 def same_seed() -> None:
-    torch.manual_seed(0)
+    torch.manual_seed(SHIFT)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("STAWM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        changed.delenv("STAWM_DATA", raising=False)
+        yield

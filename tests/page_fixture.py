@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageOps
 
-from browser_fixture import Visit, serving, visiting
+from browser_fixture import Visit, anew, serving, visiting
 from stawm.data import load_data
 from stawm.experiments.build import build
 from stawm.experiments.presets import preset
@@ -39,12 +39,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def visit(browser: "Browser", home: str) -> Iterator[Visit]:
-    """The page, when it has looked at its first example; nothing moves unless it is told to."""
+@pytest.fixture(scope="module")
+def tab(browser: "Browser", home: str) -> Iterator[Visit]:
     with visiting(browser, home, reduced_motion="reduce") as visit:
-        visit.page.goto(home)
-        visit.page.wait_for_selector(".player")
+        yield visit
+
+
+@pytest.fixture
+def visit(tab: Visit, home: str) -> Iterator[Visit]:
+    """The page, when it has looked at its first example; nothing moves unless it is told to."""
+    with anew(tab, home) as visit:
         yield visit
 
 

@@ -1,12 +1,11 @@
 """A report opened from disk in a real browser, with networking off."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from browser_fixture import Visit, visiting
+from browser_fixture import Visit, anew, visiting
 from sample_looks import HOSTILE, look, picture
 from stawm.page.report import open_report
 
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
 
-@pytest.fixture
-def report(browser: "Browser", tmp_path: Path) -> Iterator[Visit]:
-    """A report of models of every kind, opened without a network."""
-    path = tmp_path / "report.html"
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where a report of models of every kind is."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
     with open_report(path, title=HOSTILE, model="mnist-5k-sketchpad") as writer:
         writer.add(look("three.png", memory=True))
         writer.add(look(HOSTILE, prediction="7", draws=False))
@@ -26,10 +25,19 @@ def report(browser: "Browser", tmp_path: Path) -> Iterator[Visit]:
         writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12))
         for place in range(60):
             writer.add(look(f"more {place}.png", prediction=str(place % 3), glimpses=2))
-    address = path.as_uri()
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def reader(browser: "Browser", address: str) -> Iterator[Visit]:
     with visiting(browser, address, offline=True, reduced_motion="reduce") as visit:
-        visit.page.goto(address)
-        visit.page.wait_for_selector(".player")
+        yield visit
+
+
+@pytest.fixture
+def report(reader: Visit, address: str) -> Iterator[Visit]:
+    """The report, opened without a network."""
+    with anew(reader, address) as visit:
         yield visit
 
 

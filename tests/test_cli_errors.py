@@ -3,9 +3,8 @@
 import errno
 import json
 import os
+import resource
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -228,29 +227,18 @@ def test_a_place_that_cannot_be_written(mistake: Mistake, trained: Path, tmp_pat
     mistake(STORAGE, out, "figure", "looked", trained, "--out", out)
 
 
-def test_disk_that_fills_up_while_a_checkpoint_is_written(trained: Path, tmp_path: Path):
-    # A limit on the size of files fails the write half-way, as a full disk does, in a real process.
+def test_disk_that_fills_up_while_a_checkpoint_is_written(trained: Path, tmp_path: Path, mistake: Mistake):
+    """A limit on the size of files fails the write half-way, as a full disk does."""
     pictures = json.loads((trained / "experiment.json").read_text())["data"]["name"]
-    about = [
-        "--run",
-        str(tmp_path / "run"),
-        "--data.name",
-        pictures,
-        "--model.heads.classify.classes",
-        "2",
-        "--device",
-        "cpu",
-    ]
-    code = (
-        "import resource, sys; from stawm.cli import main; before = resource.getrlimit(resource.RLIMIT_FSIZE); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, before[1])); code = main(); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, before); sys.exit(code)"
-    )
-    command = [sys.executable, "-c", code, "train", "mnist-5k-classify", *SMALL, *about]
-    left = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert left.returncode == STORAGE, left.stderr
-    assert "checkpoints" in one_line(left.stderr)
-    assert not list((tmp_path / "run").glob("**/*.partial"))
+    run = tmp_path / "run"
+    about = ["--run", run, "--data.name", pictures, "--model.heads.classify.classes", "2", "--device", "cpu"]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, before[1]))
+    try:
+        mistake(STORAGE, "checkpoints", "train", "mnist-5k-classify", *SMALL, *about)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert run.is_dir() and not list(run.glob("**/*.partial"))
 
 
 def test_full_disk_anywhere_else(

@@ -62,11 +62,11 @@ def test_no_verb_leaves_a_traceback(verb: str, flaw: str, capsys: pytest.Capture
     assert "no-such" in told or f"stawm {verb} --help" in told
 
 
-def test_preset_and_field_mistakes_through_a_real_process(tmp_path: Path):
-    for line in ("train mnist-5k-clasify", "train mnist-5k-classify --training.epoch 3"):
-        command = [sys.executable, "-m", "stawm", *line.split()]
-        left = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
-        assert left.returncode == USAGE
-        assert "mean" in said(left.stderr)
-        assert left.stdout == ""
+def test_a_mistake_through_a_real_process(tmp_path: Path):
+    """One that is found before anything slow is imported: exit code, words and silence as above, nothing left behind."""
+    command = [sys.executable, "-m", "stawm", "evaluate", "run", "--no-such-flag"]
+    left = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    assert left.returncode == USAGE
+    assert "no-such-flag" in said(left.stderr)
+    assert left.stdout == ""
     assert not list(tmp_path.iterdir())

@@ -1,13 +1,12 @@
 """CONTRIBUTING's lines run as printed, from a script outside the package, through every verb; and load again."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from fresh_process import script, start
 
 GUIDE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
@@ -33,11 +32,11 @@ verb("train", "mnist-5k-classify", "--model.memory.rule", "mean", "--model.memor
 """
 
 
-def run(script: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    threads = {"OMP_NUM_THREADS": "1", "STAWM_CACHE": str(home / "cache")}
-    return subprocess.run(
-        [sys.executable, str(script)], cwd=home, env=os.environ | threads, capture_output=True, text=True, timeout=240
-    )
+def run(path: Path) -> tuple[int | None, str, str]:
+    """The exit code of a script in a process of its own, in its folder, and what it said on either stream."""
+    home = path.parent
+    done = start(script, path, home=home, env={"STAWM_CACHE": str(home / "cache")})
+    return done.end(), done.out.read_text(encoding="utf-8"), done.err.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +44,9 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a script of a user's has added all six things, trained with them and asked every verb."""
     home = tmp_path_factory.mktemp("outside")
     (home / "mine.py").write_text("\n".join([*DOORS, USED, VERBS]), encoding="utf-8")
-    done = run(home / "mine.py", home)
-    assert done.returncode == 0, done.stderr[-2000:]
-    (home / "said").write_text(done.stdout, encoding="utf-8")
+    code, said, complaints = run(home / "mine.py")
+    assert code == 0, complaints[-2000:]
+    (home / "said").write_text(said, encoding="utf-8")
     return home
 
 
@@ -78,13 +77,13 @@ def test_a_script_trains_evaluates_draws_and_looks_with_its_own_parts(outside: P
 def test_weights_load_again_where_the_parts_are_known_and_are_refused_in_one_line_elsewhere(outside: Path):
     again = outside / "again.py"
     again.write_text("\n".join([*DOORS, 'print(type(stawm.load("runs/squares").memory).__name__)']), encoding="utf-8")
-    assert run(again, outside).stdout.strip() == "Mean"
+    assert run(again)[1].strip() == "Mean"
     elsewhere = outside / "elsewhere.py"
     elsewhere.write_text('import sys; from stawm.cli import main; sys.exit(main(["evaluate", "runs/squares"]))')
-    refused = run(elsewhere, outside)
-    assert refused.returncode in (2, 4)
-    assert "brightness" in refused.stderr
-    assert len(refused.stderr.strip().splitlines()) == 1
+    code, _, refused = run(elsewhere)
+    assert code in (2, 4)
+    assert "brightness" in refused
+    assert len(refused.strip().splitlines()) == 1
 
 
 POINTS = {
@@ -111,14 +110,14 @@ def test_a_package_of_ones_own_is_found_by_its_entry_points(tmp_path: Path, outs
         ["figure", "brightness", str(tmp_path / "run"), "--out", str(tmp_path / "bright.png")],
         ["look", str(outside / "square.png"), "--weights", str(tmp_path / "run"), "--json"],
     )
-    script = tmp_path / "verbs.py"
-    script.write_text(
+    verbs_path = tmp_path / "verbs.py"
+    verbs_path.write_text(
         "import os, sys\nsys.path.append(os.path.dirname(__file__))\nfrom stawm.cli import main\n"
         f"sys.exit(max(main(words) for words in {verbs!r}))\n",
         encoding="utf-8",
     )
-    done = run(script, tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    looked = json.loads(done.stdout.splitlines()[-1])
+    code, said, complaints = run(verbs_path)
+    assert code == 0, complaints[-2000:]
+    looked = json.loads(said.splitlines()[-1])
     assert looked["answers"]["brightness"]["words"] in ("bright", "dark")
     assert (tmp_path / "bright.png").is_file()

@@ -27,6 +27,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = os.environ | {"TMPDIR": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=place)
     assert done.returncode == 0, done.stderr
+    (folder / "said").write_text(done.stdout)
     return folder
 
 
@@ -74,3 +75,10 @@ def test_each_process_has_a_random_state_of_its_own(two: Path):
 def test_a_run_of_two_is_not_resumed_by_one(two: Path):
     with pytest.raises(CheckpointError, match=r"2 processes.* 1.*torchrun"):
         next(fit(with_training(batch_size=8), two / "unbroken", data=digits(44, 29), resume=True))
+
+
+def test_one_of_two_processes_speaks_for_the_command_line(two: Path):
+    said = (two / "said").read_text()
+    assert said.count("epoch 1/1") == 1
+    assert said.count("the weights are in") == 1
+    assert (two / "command" / "weights" / "model.safetensors").is_file()

@@ -1,8 +1,7 @@
 """The memory as a layer: its rates, precision, devices, and what it refuses."""
 
 import copy
-import subprocess
-import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fresh_process import anew, start
 from oracle import recall_images
 from stawm.errors import UsageError
 from stawm.memory.activations import Activation
@@ -122,16 +122,17 @@ for wrong in ({"read": "rows"}, {"form": "dense"}):
 """
 
 
-def test_compile_without_a_graph_break_and_names_refused():
+def test_compile_without_a_graph_break_and_names_refused(tmp_path: Path):
     """Apart from pytest, whose shape checks cannot be compiled and would refuse a wrong name first."""
-    run = subprocess.run([sys.executable, "-c", WITHOUT_SHAPE_CHECKS], capture_output=True, text=True, check=False)
-    *compiled, read, form = run.stdout.splitlines()
+    started = start(anew, WITHOUT_SHAPE_CHECKS, home=tmp_path)
+    assert started.end() == 0, started.err.read_text()
+    *compiled, read, form = started.out.read_text().splitlines()
     assert compiled == [
         "compiled trace codes",
         "compiled trace responses",
         "compiled matrix codes",
         "compiled matrix responses",
-    ], run.stderr
+    ]
     assert "'rows'" in read and "'dense'" in form
 
 

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +6,7 @@ import torch
 from PIL import Image
 
 import stawm
+from fresh_process import anew, start
 from stawm.data import load_data
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.look.answer import Look
@@ -94,9 +93,11 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_room_is_a_call_whatever_was_imported_before(order: str):
+def test_the_room_is_a_call_whatever_was_imported_before(order: str, tmp_path: Path):
     check = (
-        f"{order}; assert callable(call); import stawm, stawm.look.stream; assert stawm.look is call; "
+        f"import warnings; warnings.simplefilter('error'); {order}; assert callable(call); "
+        "import stawm, stawm.look.stream; assert stawm.look is call; "
         "from stawm.look.stream import look_at; assert call.stream.look_at is look_at"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", check], check=True)
+    started = start(anew, check, home=tmp_path)
+    assert started.end() == 0, started.err.read_text()

@@ -2,8 +2,6 @@
 
 import builtins
 import json
-import subprocess
-import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fresh_process import anew, start
 from stawm import registry
 from stawm.cli import main
 from stawm.errors import UsageError
@@ -152,12 +151,12 @@ def test_without_matplotlib_one_line_says_what_to_install(
     assert told.count("\n") == 1
 
 
-def test_figures_are_known_without_matplotlib():
+def test_figures_are_known_without_matplotlib(tmp_path: Path):
     code = (
         "import sys; from stawm.show.figure import FIGURES; list(FIGURES); "
         "sys.exit(any(name.startswith('matplotlib') for name in sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", code], timeout=100, check=False).returncode == 0
+    assert start(anew, code, home=tmp_path).end() == 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from stawm.model.heads.classify import ClassificationHead, ClassifyConfig
 from stawm.model.heads.draw import DrawConfig, DrawingHead
 from stawm.model.heads.head import HeadConfig
 from stawm.model.stawm import Stawm
+from tiny_seed import SHIFT
 
 SMALL = ModelConfig(
     image=ImageConfig(channels=1, height=12, width=12),
@@ -57,7 +58,7 @@ def memory_of(model: Stawm) -> HebbRosenblatt:
 
 
 def small(seed: int = 0, **changes: Any) -> Stawm:
-    torch.manual_seed(seed)
+    torch.manual_seed(seed + SHIFT)
     model = stawm(replace(SMALL, **changes))
     with torch.no_grad():
         model.policy.emitter.pose.weight.normal_(0, 0.5)

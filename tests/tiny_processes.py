@@ -7,12 +7,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from stawm import cli
 from stawm.data import batch_of
 from stawm.experiments.build import judge_of
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
 from stawm.training.journal import Step
 from stawm.training.trainer import Learner
+from tiny_command import TINY_MODEL
 from tiny_model import head_of, stawm
 from tiny_run import digits, with_data, with_model, with_training
 
@@ -66,6 +68,8 @@ def main() -> None:
         list(fit(with_training(batch_size=8), folder / "resumed", data=data, on_step=stop))
     except Stopped:
         list(fit(None, folder / "resumed", data=data, resume=True))
+    few = ["--training.batch-size", "200", "--training.epochs", "1", "--device", "cpu"]
+    assert cli.main(["train", "mnist-5k-classify", "--run-dir", str(folder / "command"), *TINY_MODEL, *few]) == 0
 
 
 if __name__ == "__main__":

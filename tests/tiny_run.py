@@ -18,12 +18,14 @@ from stawm.experiments.experiment import (
 )
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.training.journal import Step
+from tiny_seed import SHIFT
 
 STEPS = 8
 """In each of the two epochs."""
 
 TINY = Experiment(
     name="tiny",
+    seed=SHIFT,
     model=ModelConfig(
         glimpses=2,
         context=CnnConfig(filters=(4, 8), strides=(2, 2)),
