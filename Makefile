@@ -6,7 +6,8 @@ VENV := .venv
 READY := $(VENV)/ready
 STAWM := $(VENV)/bin/stawm
 
-# Each test process computes on one core, so that two of them do not fight over two.
+# Each test process computes on one core, so that two of them do not fight over two; each takes one half of the files
+# (worksteal), so that what the tests of a file share is made once, and helps the other when it is done.
 JOBS ?= 2
 
 help: ## what can be made
@@ -26,7 +27,7 @@ serve: $(READY) ## the web page: draw a digit and watch the model look, remember
 	$(STAWM) serve
 
 test: $(READY) browser ## the whole suite, with coverage (at least 90 %)
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term $(ARGS)
 
 browser: # for the tests of page and report; installed where that needs no password, else those tests are skipped
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \

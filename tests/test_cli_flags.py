@@ -63,7 +63,7 @@ def test_no_verb_leaves_a_traceback(verb: str, flaw: str, capsys: pytest.Capture
 
 
 def test_a_mistake_through_a_real_process(tmp_path: Path):
-    """One that is found before anything slow is imported: exit code, words and silence as above, nothing left behind."""
+    """One that is found before anything slow is imported: code, words and silence as above, nothing left behind."""
     command = [sys.executable, "-m", "stawm", "evaluate", "run", "--no-such-flag"]
     left = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
     assert left.returncode == USAGE
