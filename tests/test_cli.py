@@ -19,7 +19,7 @@ from stawm.experiments.presets import PRESETS, preset
 from stawm.training.fit import fit
 from tiny_command import TINY_MODEL
 
-SMALL = [*TINY_MODEL, "--training.batch-size", "200", "--training.epochs", "2"]
+SMALL = [*TINY_MODEL, "--training.batch-size", "500", "--training.epochs", "2"]
 
 
 @pytest.fixture(scope="session")

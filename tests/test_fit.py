@@ -32,7 +32,7 @@ PLAIN = with_data(
 
 
 def test_a_handful_of_digits_is_learnt_by_heart(tmp_path: Path):
-    """All eight, from epoch 30 of 40 on, whatever the seed and the rounding; two mistakes are spare, seven are chance."""
+    """All eight, whatever the seed and the rounding; two mistakes are spare, seven are chance."""
     experiment = with_training(PLAIN, epochs=40, batch_size=8, learning_rate=5e-3, checkpoint_every=0, clip_norm=1.0)
     few = digits(8, 8)
     records = list(fit(experiment, tmp_path, data=Splits(few.train, few.train)))

@@ -1,7 +1,9 @@
 """A card is made of facts: it names a preset only if the weights were trained with it, and nothing contradicts."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,20 @@ import pytest
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.ledger.card import Facts, card
-from stawm.ledger.entries import LEDGER, Measurement
+from stawm.ledger.entries import LEDGER, Measurement, read_ledger
 from stawm.ledger.ship import facts_of
 from stawm.store.weights import package_home, read_manifest
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = [(home, name) for home in (package_home(), ROOT / "weights") for name in read_manifest(home)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("stawm.ledger.ship.read_ledger", cache(read_ledger))
+        yield
 
 
 def facts(experiment: Experiment, epochs: int = 1) -> Facts:
@@ -58,6 +67,7 @@ def test_a_shipped_card_agrees_with_the_settings_of_its_weights(home: Path, name
     """Every setting that it names has one value, that of the weights, and its commands end in these settings."""
     known = facts_of(home, name, ROOT / LEDGER)
     told = card(known)
+    assert told == (home / name / "CARD.md").read_text(encoding="utf-8"), "run `stawm ship --cards`"
     named = re.findall(r"((?:model|data|training)\.[\w.]+) ([^(,:\n]+?)(?= \(|,|:|\n)", told.split("## Departures")[1])
     assert named
     for setting, value in named:

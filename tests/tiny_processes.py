@@ -68,7 +68,7 @@ def main() -> None:
         list(fit(with_training(batch_size=8), folder / "resumed", data=data, on_step=stop))
     except Stopped:
         list(fit(None, folder / "resumed", data=data, resume=True))
-    few = ["--training.batch-size", "200", "--training.epochs", "1", "--device", "cpu"]
+    few = ["--training.batch-size", "1000", "--training.epochs", "1", "--device", "cpu"]
     assert cli.main(["train", "mnist-5k-classify", "--run-dir", str(folder / "command"), *TINY_MODEL, *few]) == 0
 
 
