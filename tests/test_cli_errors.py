@@ -13,6 +13,7 @@ from PIL import Image
 
 from stawm.cli import main
 from stawm.data import load_data
+from stawm.files import write_json
 from tiny_command import TINY_MODEL
 
 USAGE, DATA, CHECKPOINT, TRAINING, STORAGE = 2, 3, 4, 5, 6
@@ -206,12 +207,12 @@ def test_truncated_or_foreign_weights(mistake: Mistake, copy: Path):
     weights = copy / "weights"
     config = json.loads((weights / "config.json").read_text())
     config["experiment"]["model"]["memory"]["size"] = 20
-    (weights / "config.json").write_text(json.dumps(config))
+    write_json(weights / "config.json", config)
     mistake(CHECKPOINT, weights / "model.safetensors", "evaluate", copy)
     (weights / "config.json").write_text("{")
     mistake(CHECKPOINT, weights / "config.json", "evaluate", weights)
     shutil.copy(copy / "weights" / "model.safetensors", copy / "whole")
-    (weights / "config.json").write_text(json.dumps(config))
+    write_json(weights / "config.json", config)
     (weights / "model.safetensors").write_bytes((copy / "whole").read_bytes()[:500])
     mistake(CHECKPOINT, weights / "model.safetensors", "figure", "looked", weights)
 
