@@ -103,6 +103,33 @@ def test_usage(mistake: Mistake, named: str, line: str):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "evaluate X",
+            "figure curve X",
+            "figure anytime X",
+            "masks mnist-5k-sketchpad X",
+            "look --weights X",
+            "look X",
+        ),
+        *("ship X y", "record X", "record y --ledger X", "table X", "table --ledger X", "ship --cards --home X"),
+        *("train folder:X", "train mnist-5k-classify --run X --resume", "train mnist-classify-8 --data-dir X"),
+        *("data get mnist --data-dir X", "data get folder:X", "evaluate mnist-5k-sketchpad --data folder:X"),
+        *("presets X", "train X", "train mnist-5k-classify --training.start-from X"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "loop", "loop/inside"])
+def test_names_that_no_file_can_have(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, name: str
+):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    assert main([name if word == "X" else word for word in line.split()]) in (USAGE, DATA, CHECKPOINT)
+    assert len(one_line(capsys.readouterr().err)) < 700
+
+
+@pytest.mark.parametrize(
     "line", ["evaluate X", "figure looked X", "figure curve X", "masks X X", "look --weights X", "ship X y", "record X"]
 )
 @pytest.mark.parametrize("there", [True, False])

@@ -36,7 +36,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     A symbolic link is followed. A device or a pipe cannot be replaced: what was written is copied into it.
     """
-    target = Path(os.path.realpath(placed(path)))
+    target = real(placed(path))
     partial = target.with_name(f".{target.name[:_OF_NAME]}.{os.getpid()}@{platform.node()}{PARTIAL}")
     try:
         streams = _streams(path)
@@ -93,6 +93,11 @@ def placed(path: Path | str) -> Path:
             start = str(path)[:_OF_NAME]
             raise UsageError(f"the name {start}… of {len(str(path)):,} letters is too long; give another") from failure
     return Path(path)
+
+
+def real(path: Path | str) -> Path:
+    """The path with its links followed, as far as they lead anywhere (`Path.resolve` fails at one to itself)."""
+    return Path(os.path.realpath(path))
 
 
 def parsed(text: str | bytes) -> Any:
