@@ -1,5 +1,6 @@
 """A checkpoint comes back as it was, only whole, and only into its own run."""
 
+import json
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from safetensors.torch import save_file
 
 from stawm.errors import CheckpointError, StawmError, StorageError
 from stawm.experiments.facts import Departure
+from stawm.files import SEAL
 from stawm.store.checkpoint import (
     Checkpoint,
     check_same,
@@ -20,11 +22,17 @@ from stawm.store.checkpoint import (
     list_checkpoints,
     load_checkpoint,
     newest_checkpoint,
+    read_tensors,
+    records_of,
     save_checkpoint,
     sweep,
+    tensor_bytes,
 )
 from stawm.training.fit import fit
 from tiny_run import TINY, digits, with_data, with_model, with_training
+
+NOBODY = 2**30
+"""Too large a number for a process."""
 
 
 def checkpoint(step: int = 7, **changes: Any) -> Checkpoint:
@@ -72,23 +80,62 @@ def test_none_without_any(tmp_path: Path):
     assert newest_checkpoint(tmp_path) is None
 
 
-@pytest.mark.parametrize("kept", [0, 5, 300, -1])
-def test_a_truncated_file_is_named_with_the_one_to_go_on_from(tmp_path: Path, kept: int):
+def flipped(content: bytes, place: int) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *(lambda content, kept=kept: content[:kept] for kept in (0, 5, 300, -1)),
+        *(lambda content, place=place: flipped(content, place) for place in (0, 9, -1, -20_000 // 8)),
+        lambda content: content.replace(b'"format":"2"', b'"format":"1"').replace(b'\\"epoch\\": 1', b'\\"epoch\\": 2'),
+        lambda content: content.replace(SEAL.encode(), SEAL.upper().encode()),
+    ],
+)
+def test_one_that_is_damaged_is_named_and_the_one_before_is_used(
+    tmp_path: Path, spoil: Any, caplog: pytest.LogCaptureFixture
+):
     save_checkpoint(tmp_path, checkpoint(1))
     path = save_checkpoint(tmp_path, checkpoint(2))
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(CheckpointError, match=r"step-00000002\.safetensors.*truncated.*step-00000001"):
-        newest_checkpoint(tmp_path)
-    path.unlink()
+    whole = path.read_bytes()
+    path.write_bytes(spoil(whole))
+    assert path.read_bytes() != whole
     newest = newest_checkpoint(tmp_path)
     assert newest is not None and newest.step == 1
+    [told] = caplog.messages
+    assert path.name in told and "step-00000001" in told and "\n" not in told
+    sweep(tmp_path, newest.step)
+    assert [kept.name for kept in list_checkpoints(tmp_path)] == ["step-00000001.safetensors"]
 
 
-def test_a_single_truncated_file_has_another_cure(tmp_path: Path):
-    path = save_checkpoint(tmp_path, checkpoint(1))
-    path.write_bytes(b"")
-    with pytest.raises(CheckpointError, match="start again"):
+def test_none_that_is_whole(tmp_path: Path):
+    for step in (1, 2):
+        save_checkpoint(tmp_path, checkpoint(step)).write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"step-00000002\.safetensors.*start its run again"):
         newest_checkpoint(tmp_path)
+
+
+def test_one_of_an_earlier_version_has_no_checksum(tmp_path: Path):
+    saved = checkpoint()
+    path = save_checkpoint(tmp_path, saved)
+    tensors, header = read_tensors(path, "")
+    state = json.loads(header["state"])
+    del state["records"]
+    header = {"format": "1", "experiment": header["experiment"], "state": json.dumps(state)}
+    path.write_bytes(tensor_bytes(tensors, header))
+    assert replace(load_checkpoint(path), tensors={}) == replace(saved, tensors={})
+
+
+def test_the_records_of_a_run_are_read_off_the_newest_header_that_is_whole(tmp_path: Path):
+    assert records_of(tmp_path) == []
+    for step in (1, 2):
+        path = save_checkpoint(tmp_path, checkpoint(step, records=[{"epoch": 1, "step": step}]))
+    assert records_of(tmp_path) == [{"epoch": 1, "step": 2}]
+    path.write_bytes(path.read_bytes()[:100])
+    assert records_of(tmp_path) == [{"epoch": 1, "step": 1}]
 
 
 def test_a_file_that_is_no_checkpoint(tmp_path: Path):
@@ -97,7 +144,7 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path):
     with pytest.raises(CheckpointError, match="not a checkpoint"):
         load_checkpoint(path)
     save_file({"x": torch.ones(1)}, path, metadata={"format": "9"})
-    with pytest.raises(CheckpointError, match=r"format 9.* reads 1"):
+    with pytest.raises(CheckpointError, match=r"format 9.* reads 1 and 2"):
         load_checkpoint(path)
 
 
@@ -135,9 +182,9 @@ def test_other_settings_are_refused_by_name(tmp_path: Path, other: Any, field: s
 def test_what_unfinished_writing_left_behind_is_swept_away(tmp_path: Path):
     for place in (tmp_path, tmp_path / "checkpoints", tmp_path / "weights"):
         place.mkdir(exist_ok=True)
-        (place / ".model.safetensors.7.partial").touch()
+        (place / f".model.safetensors.{NOBODY}.partial").touch()
         (place / "kept").touch()
-    sweep(tmp_path)
+    sweep(tmp_path, 0)
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"kept"}
 
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from stawm.cli import main
 from stawm.data import load_data
+from stawm.files import write_json
 from tiny_command import TINY_MODEL
 
 USAGE, DATA, CHECKPOINT, TRAINING, STORAGE = 2, 3, 4, 5, 6
@@ -98,6 +99,33 @@ def copy(trained: Path, tmp_path: Path) -> Path:
 )
 def test_usage(mistake: Mistake, named: str, line: str):
     mistake(USAGE, named, *line.split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "evaluate X",
+            "figure curve X",
+            "figure anytime X",
+            "masks mnist-5k-sketchpad X",
+            "look --weights X",
+            "look X",
+        ),
+        *("ship X y", "record X", "record y --ledger X", "table X", "table --ledger X", "ship --cards --home X"),
+        *("train folder:X", "train mnist-5k-classify --run X --resume", "train mnist-classify-8 --data-dir X"),
+        *("data get mnist --data-dir X", "data get folder:X", "evaluate mnist-5k-sketchpad --data folder:X"),
+        *("presets X", "train X", "train mnist-5k-classify --training.start-from X"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "loop", "loop/inside"])
+def test_names_that_no_file_can_have(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, name: str
+):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    assert main([name if word == "X" else word for word in line.split()]) in (USAGE, DATA, CHECKPOINT)
+    assert len(one_line(capsys.readouterr().err)) < 700
 
 
 @pytest.mark.parametrize(
@@ -205,12 +233,12 @@ def test_truncated_or_foreign_weights(mistake: Mistake, copy: Path):
     weights = copy / "weights"
     config = json.loads((weights / "config.json").read_text())
     config["experiment"]["model"]["memory"]["size"] = 20
-    (weights / "config.json").write_text(json.dumps(config))
+    write_json(weights / "config.json", config)
     mistake(CHECKPOINT, weights / "model.safetensors", "evaluate", copy)
     (weights / "config.json").write_text("{")
     mistake(CHECKPOINT, weights / "config.json", "evaluate", weights)
     shutil.copy(copy / "weights" / "model.safetensors", copy / "whole")
-    (weights / "config.json").write_text(json.dumps(config))
+    write_json(weights / "config.json", config)
     (weights / "model.safetensors").write_bytes((copy / "whole").read_bytes()[:500])
     mistake(CHECKPOINT, weights / "model.safetensors", "figure", "looked", weights)
 

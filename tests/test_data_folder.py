@@ -1,6 +1,9 @@
 """A folder of pictures as a data set: layouts, splits, and the cache that spares decoding twice."""
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from stawm.data.sets import folder
 from stawm.data.sets.celeba import face
 from stawm.data.sets.folder import split_folder
 from stawm.data.store import key_of
-from stawm.errors import DataError, StorageError
+from stawm.errors import DataError, StorageError, UsageError
 from tiny_folders import classes, grey, load
 
 
@@ -182,6 +185,98 @@ def test_the_cache_is_made_anew_when_it_should_be(root: Path) -> None:
     for beside in folder.glob("*.json"):
         beside.write_text("{")
     assert load(root).train.checksum == changed.train.checksum
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil"),
+    [
+        *((".npy", lambda content, place=place: flipped(content, place)) for place in (0, 7, 20, 100, 130, -1)),
+        *((".npy", lambda content, kept=kept: content[:kept]) for kept in (0, 5, 128, -1)),
+        *((".json", lambda content, text=text: text) for text in (b"", b"[]", b"{}", b"3", b"\xff", b"[" * 3000)),
+        (".json", lambda content: content.replace(b'"of": "', b'"of": "0')),
+        (".json", lambda content: flipped(content, content.index(b'"digests": ["') + 20)),
+    ],
+)
+def test_damage_in_the_cache_is_told_and_mended(
+    root: Path, file: str, spoil: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    classes(root, {"cat": 5})
+    first = load(root)
+    images = first.train.images.clone()  # they are mapped from the file that is spoilt
+    [kept] = (root.parent / "cache" / "pictures").glob(f"*{file}")
+    whole = kept.read_bytes()
+    kept.write_bytes(spoil(whole))
+    assert kept.read_bytes() != whole
+    again = load(root)
+    assert torch.equal(again.train.images, images) and again.train.checksum == first.train.checksum
+    assert kept.read_bytes() == whole
+    [told] = caplog.messages
+    assert "damaged" in told and "\n" not in told
+
+
+def test_arrays_of_earlier_versions_are_read(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    classes(root, {"cat": 5})
+    load(root)
+    [beside] = (root.parent / "cache" / "pictures").glob("*.json")
+    values = json.loads(beside.read_text())
+    del values["of"]
+    beside.write_text(json.dumps(values | {"bytes": 1}))
+    load(root)
+    assert caplog.messages == []
+
+
+def test_arrays_that_nobody_reads_are_forgotten(root: Path) -> None:
+    classes(root, {"cat": 5})
+    shapes = [(1, 8, 8), (1, 4, 4)]
+    for shape in shapes:
+        load(root, shape)
+    place = root.parent / "cache" / "pictures"
+    for kept in place.iterdir():
+        os.utime(kept, (1, 1))
+    load(root, shapes[0])  # reads it again, so it is young
+    load(root, (1, 5, 5))
+    heights = sorted(np.load(kept).shape[2] for kept in place.glob("*.npy"))
+    assert heights == [5, 8] and len(list(place.iterdir())) == 4
+
+
+def test_what_is_no_file_and_what_leads_in_a_circle_is_passed_over_with_a_note(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    classes(root, {"cat": 4, "dog": 3})
+    plain = load(root)
+    inside = root / "cat" / "deeper"
+    inside.mkdir()
+    (root / "itself").symlink_to(root / "itself")
+    (root / "nothing").symlink_to(root / "nowhere")
+    (inside / "up").symlink_to(root / "cat", target_is_directory=True)
+    (inside / "here").symlink_to(inside, target_is_directory=True)
+    os.mkfifo(inside / "pipe.png")
+    again = load(root)
+    assert again.train.checksum == plain.train.checksum
+    passed = {"itself", "nothing", "up", "here", "pipe.png"}
+    assert {told.split(" is passed over")[0].split("/")[-1] for told in caplog.messages} == passed
+    assert len(caplog.messages) == len(passed), "each is told once"
+
+
+def test_links_to_folders_elsewhere_are_followed_once(root: Path) -> None:
+    classes(root.parent / "other", {"cats": 3})
+    root.mkdir()
+    for name in ("cat", "dog"):
+        (root / name).symlink_to(root.parent / "other", target_is_directory=True)
+    places = [path.relative_to(root).as_posix() for path in folder.files_under(root)]
+    assert places == [f"cat/cats/{number}.png" for number in range(3)]
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_a_name_that_no_folder_can_have(name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        get_data(f"folder:{name}")
+    with pytest.raises(UsageError, match="name"):
+        get_data("mnist", Path(name))
 
 
 def test_checksum_does_not_depend_on_the_way_in(root: Path) -> None:

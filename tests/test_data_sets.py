@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -231,6 +232,19 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
 
 def test_embedded_digits_are_always_here() -> None:
     assert get_data("mnist-5k") == FILE
+
+
+@pytest.mark.parametrize("spoil", [lambda content: b"", lambda content: content[:-1], lambda content: content + b"x"])
+def test_embedded_digits_that_are_damaged_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Any
+) -> None:
+    spoilt = tmp_path / "digits.npz"
+    monkeypatch.setattr("stawm.data.sets.mnist.FILE", spoilt)
+    with pytest.raises(DataError, match=r"digits\.npz"):
+        load_data("mnist-5k")
+    spoilt.write_bytes(spoil(FILE.read_bytes()))
+    with pytest.raises(DataError, match=r"digits\.npz.*SHA-256"):
+        load_data("mnist-5k")
 
 
 def test_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

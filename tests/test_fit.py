@@ -13,6 +13,7 @@ from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import Experiment
+from stawm.files import read_json
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
 from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
@@ -98,7 +99,7 @@ def test_what_is_yielded_is_written_down(tmp_path: Path):
     assert records[0].held_out["count"] == 30
     assert records[0].error == records[0].held_out["scores"]["error"]
     assert {"recalls_saturated", "memory_norm", "eta", "outside/2", "gradient_norm"} <= records[0].health.keys()
-    assert json.loads((tmp_path / "experiment.json").read_text()) == json.loads(json.dumps(TINY.to_dict()))
+    assert read_json(tmp_path / "experiment.json") == json.loads(json.dumps(TINY.to_dict()))
     assert list((tmp_path / "tensorboard").iterdir())
 
 

@@ -13,6 +13,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS, preset
 from stawm.experiments.recipe import changes
+from stawm.files import SEAL, write_json
 from stawm.ledger.entries import LEDGER, Control, Measurement, chain, read_entry, read_ledger, write_entry
 from tiny_entry import entry
 
@@ -158,7 +159,7 @@ def test_an_entry_of_another_shape_is_told_in_one_line(tmp_path: Path, spoil: An
     path = write_entry(tmp_path, entry("mine"))
     values = json.loads(path.read_text())
     spoil(values)
-    path.write_text(json.dumps(values))
+    write_json(path, values)
     with pytest.raises(CheckpointError, match=why) as error:
         read_ledger(tmp_path)
     assert str(path) in str(error.value)
@@ -182,5 +183,16 @@ def test_an_entry_of_an_earlier_version_is_read(tmp_path: Path):
     values = json.loads(path.read_text())
     derived = {"preset": "mnist-classify-8", "seed": 0, "overrides": {}, "paper_epochs": 200, "epochs_before": 0}
     words = {"about": "", "paper": "", "reach": "", "deviations": [], "after": ""}
+    del values[SEAL]
     path.write_text(json.dumps(values | derived | {"experiment": values["experiment"] | words}))
     assert read_entry(path) == written
+
+
+def test_a_number_that_was_changed_by_hand_is_noticed(tmp_path: Path):
+    path = write_entry(tmp_path, entry("mine"))
+    text = path.read_text()
+    path.write_text(text.replace('"epochs": ', '"epochs": 1', 1))
+    with pytest.raises(CheckpointError, match="checksum"):
+        read_entry(path)
+    path.write_text(text)
+    assert read_entry(path) == entry("mine")

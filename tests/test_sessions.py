@@ -1,5 +1,6 @@
 """A run writes down where, and with which code, each of its stretches was trained."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ import torch
 
 import stawm
 from stawm.errors import CheckpointError
+from stawm.files import SEAL
 from stawm.store.sessions import SESSIONS, commit, note_session, read_sessions, this_machine
 from stawm.training.fit import fit
 from tiny_run import STEPS, TINY, digits
@@ -88,7 +90,25 @@ def test_processes_are_counted(tmp_path: Path):
     assert (session.step, session.machine.processes) == (5, 3)
 
 
-def test_a_broken_file_is_told_in_one_line(tmp_path: Path):
-    (tmp_path / SESSIONS).write_text("{")
-    with pytest.raises(CheckpointError, match=r"sessions\.jsonl"):
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "3", "\xff", "[" * 3000, '{"step": 1}'])
+def test_a_broken_file_is_told_in_one_line(tmp_path: Path, text: str):
+    (tmp_path / SESSIONS).write_text(text, encoding="latin-1")
+    with pytest.raises(CheckpointError, match=r"sessions\.jsonl") as told:
         read_sessions(tmp_path)
+    assert "\n" not in str(told.value)
+
+
+def test_a_changed_or_lost_line_is_noticed(tmp_path: Path):
+    for step in (0, 5):
+        note_session(tmp_path, step, processes=1)
+    path = tmp_path / SESSIONS
+    whole = path.read_text()
+    for text in (whole.splitlines()[0] + "\n", whole.replace('"step": 5', '"step": 6'), whole.replace("of the", "of")):
+        path.write_text(text)
+        with pytest.raises(CheckpointError):
+            read_sessions(tmp_path)
+    path.write_text(whole)
+    assert [session.step for session in read_sessions(tmp_path)] == [0, 5]
+    first = {name: value for name, value in json.loads(whole.splitlines()[0]).items() if name != SEAL}
+    path.write_text(json.dumps(first) + "\n")
+    assert [session.step for session in read_sessions(tmp_path)] == [0], "of an earlier version"

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,19 @@ def test_broken_pictures_are_told_in_turn_and_passed_over(looker: Looker):
     looks = look_at(looker, pictures, batch_size=2, broken=told.append)
     assert [seen.name for seen in looks] == ["b", "d"]
     assert [str(failure).split()[0] for failure in told] == ["a", "c", "e", "f"]
+
+
+def test_links_pipes_and_devices(looker: Looker, tmp_path: Path):
+    Image.new("L", (12, 12)).save(tmp_path / "a.png")
+    (tmp_path / "up").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    assert [name for name, _ in pictures_in([tmp_path])] == ["a.png"]
+    told: list[DataError] = []
+    named = pictures_in([tmp_path / "loop.png", tmp_path / "pipe.png", Path("/dev/zero"), tmp_path / "a.png"])
+    looks = look_at(looker, named, batch_size=9, broken=told.append)
+    assert [seen.name for seen in looks] == ["a.png"]
+    assert len(told) == 3
 
 
 def test_pictures_in_folders_are_found_in_order_and_named_from_there(tmp_path: Path):

@@ -3,13 +3,15 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import stawm
-from stawm.errors import CheckpointError, StorageError
+from stawm.errors import CheckpointError, StorageError, UsageError
 from stawm.experiments.build import build
+from stawm.files import SEAL, write_json
 from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors
 from stawm.store.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from stawm.training.fit import fit
@@ -34,7 +36,8 @@ def test_loaded_weights_answer_the_same(tmp_path: Path):
 def test_the_folder_says_how_it_was_made(folder: Path):
     config = json.loads((folder / "config.json").read_text())
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
-    assert (config["format"], config["stawm"], config["metrics"]) == (2, stawm.__version__, {"error": 0.5})
+    assert (config["format"], config["stawm"], config["metrics"]) == (3, stawm.__version__, {"error": 0.5})
+    assert config["sha256"] == {"model.safetensors": sha256_of(folder / "model.safetensors")}
     trained = load_trained(folder)
     assert trained.experiment == TINY
     assert trained.metrics == {"error": 0.5}
@@ -114,9 +117,15 @@ def test_files_that_the_manifest_does_not_tell_of_are_refused(package: Path, fil
         load("mine")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"mine": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "\xff", "[" * 2000, '{"mine": 3}', '{"mine": {}}', '{"mine": {"files": 3}}'),
+        *('{"mine": {"files": {"config.json": {}}}}', '{"mine": {"files": {"config.json": {"sha256": 3}}}}'),
+    ],
+)
 def test_a_broken_manifest(package: Path, text: str):
-    (package / "weights" / "manifest.json").write_text(text)
+    (package / "weights" / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(CheckpointError, match=r"manifest\.json") as error:
         load("mine")
     assert one_line(error)
@@ -155,8 +164,13 @@ def test_classes_have_the_names_of_their_data_set(tmp_path: Path):
     assert load_trained(export(build(own.model), own, tmp_path / "c", classes=("cat", "dog"))).classes == ("cat", "dog")
     config = json.loads((tmp_path / "c" / "config.json").read_text())
     del config["classes"]
-    (tmp_path / "c" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "c" / "config.json").write_text(json.dumps(earlier(config)))
     assert load_trained(tmp_path / "c").classes == ("0", "1"), "weights of an earlier version"
+
+
+def earlier(config: dict[str, Any]) -> dict[str, Any]:
+    """A config as the second format had it: without checksums."""
+    return {name: value for name, value in config.items() if name not in (SEAL, "sha256")} | {"format": 2}
 
 
 def one_line(error: pytest.ExceptionInfo[CheckpointError]) -> bool:
@@ -187,7 +201,37 @@ def test_one_of_the_two_files_missing(folder: Path):
         load(folder)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}'])
+def test_weights_that_were_changed_or_exchanged_are_refused(folder: Path, tmp_path: Path):
+    other = export(build(TINY.model), TINY, tmp_path / "other", {"error": 0.5})
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    whole = weights.read_bytes()
+    for content in (other.joinpath(weights.name).read_bytes(), whole[:-1] + bytes([whole[-1] ^ 1])):
+        weights.write_bytes(content)
+        with pytest.raises(CheckpointError, match=r"model\.safetensors.*SHA-256"):
+            load(folder)
+    weights.write_bytes(whole)
+    text = config.read_text()
+    for changed in (text.replace('"error": 0.5', '"error": 0.4'), text.replace(SEAL, SEAL.upper())):
+        config.write_text(changed)
+        with pytest.raises(CheckpointError, match=r"config\.json.*checksum"):
+            load(folder)
+    config.write_text(text)
+    assert load_trained(folder).metrics == {"error": 0.5}
+
+
+def test_weights_of_an_earlier_version_need_no_checksum(folder: Path):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(earlier(config)))
+    assert load_trained(folder).experiment == TINY
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x/" * 3000, "a\0b", "\ud800"])
+def test_a_name_that_no_folder_can_have(name: str):
+    with pytest.raises(UsageError, match="name"):
+        load(name)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', "[" * 2000])
 def test_a_broken_config(folder: Path, text: str):
     (folder / "config.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"config\.json"):
@@ -196,8 +240,8 @@ def test_a_broken_config(folder: Path, text: str):
 
 def test_a_later_format(folder: Path):
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"format": 3}))
-    with pytest.raises(CheckpointError, match=r"format 3.* reads 1 and 2"):
+    write_json(folder / "config.json", config | {"format": 4})
+    with pytest.raises(CheckpointError, match=r"format 4.* reads 1, 2, 3"):
         load(folder)
 
 
@@ -206,14 +250,14 @@ def test_the_first_format_with_its_sentences(folder: Path):
     words = {"paper": "Table 1", "reach": "0.41 %", "deviations": ["said in a sentence"]}
     facts = ("of", "published", "goal", "departures")
     experiment = {name: value for name, value in config["experiment"].items() if name not in facts} | words
-    (folder / "config.json").write_text(json.dumps(config | {"format": 1, "experiment": experiment}))
+    (folder / "config.json").write_text(json.dumps(earlier(config) | {"format": 1, "experiment": experiment}))
     assert load_trained(folder).experiment == TINY
 
 
 def test_weights_of_another_model(folder: Path):
     config = json.loads((folder / "config.json").read_text())
     other = with_model(heads=heads(7)).to_dict()
-    (folder / "config.json").write_text(json.dumps(config | {"experiment": other}))
+    write_json(folder / "config.json", config | {"experiment": other})
     with pytest.raises(CheckpointError, match=r"of another model: .*classify") as error:
         load(folder)
     assert one_line(error)

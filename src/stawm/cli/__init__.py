@@ -4,13 +4,15 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from errno import ENOSPC
+from errno import ENAMETOOLONG, ENOSPC
 from importlib import import_module
 
 from stawm import __version__
 from stawm.errors import StawmError, StorageError, UsageError
 
 INTERRUPTED = 130
+LONGEST = 600
+"""Letters of a message; of a longer one, which names something very long, the middle is left out."""
 
 NAMES = ("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record", "ship")
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
@@ -44,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if any("\0" in argument for argument in arguments):
+            raise UsageError("an argument has a NUL in it, which no name may have; give another")
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -58,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as failure:
+        if failure.errno == ENAMETOOLONG:
+            return _tell(UsageError(f"the name {failure.filename} is too long; give another"))
         if failure.errno != ENOSPC:
             raise
         where = f" while writing {failure.filename}" if failure.filename else ""
@@ -99,5 +105,8 @@ def _about(verb: str) -> str:
 def _tell(failure: StawmError) -> int:
     # All processes of a run read the same command line: one complaint about it is enough.
     if first_process() or not isinstance(failure, UsageError):
-        print(f"stawm: {' '.join(str(failure).split())}", file=sys.stderr)
+        line = " ".join(str(failure).split())
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+        print(f"stawm: {line}", file=sys.stderr)
     return failure.exit_code

@@ -21,7 +21,7 @@ from tyro.conf import Positional, arg
 
 from stawm.cli.options import Device, Images, Json, flag
 from stawm.errors import DataError, UsageError
-from stawm.files import whole_file
+from stawm.files import real, whole_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,26 +122,26 @@ def _paths(given: Sequence[Path], out: Path) -> list[Path]:
 
     found: dict[Path, Path] = {}
     for path in given:
-        if not path.exists():
+        if not (path.is_file() or path.is_dir()):
             raise DataError(f"there is no picture or folder {path}; give the paths of some")
         inside = list(files_under(path)) if path.is_dir() else [path]
-        if path.is_dir() and path.resolve() in out.resolve().parents:
-            inside = [one for one in inside if out.resolve() not in one.resolve().parents]
+        if path.is_dir() and real(path) in real(out).parents:
+            inside = [one for one in inside if real(out) not in real(one).parents]
         if not inside:
             raise DataError(f"the folder {path} has no pictures; put some in it")
-        found |= {one.resolve(): one for one in inside}
+        found |= {real(one): one for one in inside}
     return list(found.values())
 
 
 def _names(paths: list[Path], out: Path) -> dict[Path, str]:
     """A name for the files of each picture: its own, numbered if another has it or a picture would be overwritten."""
-    given = {path.resolve() for path in paths}
+    given = {real(path) for path in paths}
     taken: set[str] = set()
     names: dict[Path, str] = {}
     for path in paths:
         name, number = path.stem, 1
         # Lower case, since some file systems do not tell the cases apart.
-        while name.lower() in taken or any((out / f"{name}{ending}").resolve() in given for ending in ENDINGS):
+        while name.lower() in taken or any(real(out / f"{name}{ending}") in given for ending in ENDINGS):
             number += 1
             name = f"{path.stem}-{number}"
         taken.add(name.lower())

@@ -35,12 +35,13 @@ def record(
     device: Device = "auto",
 ) -> None:
     """Enter a run in the ledger of results, measured on the full test set."""
+    from stawm.files import real
     from stawm.ledger.entries import check_free, read_ledger, write_entry
     from stawm.ledger.record import Told, entry_of
     from stawm.ledger.table import means_of, told_means
     from stawm.store.device import usable
 
-    name = name or run.resolve().name
+    name = name or real(run).name
     check_free(ledger, name)
     told = Told(name, kind, chosen_by, note, commit, threads, source)
     options = {"data_dir": data_dir, "device": usable(device), "with_controls": controls}

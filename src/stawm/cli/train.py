@@ -24,6 +24,7 @@ from tyro.conf import FlagConversionOff, Positional, arg
 from stawm.cli import first_process
 from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Settings, call, flag
 from stawm.errors import CheckpointError
+from stawm.files import real
 
 if TYPE_CHECKING:
     from stawm.experiments.experiment import Experiment
@@ -125,5 +126,5 @@ def _folder(what: str, seed: int | str, run: Path | str | None) -> Path:
     """The run folder: the one given, or runs/PRESET-seedN; for folder:PICTURES it has the name of that folder."""
     from stawm.experiments.own import FOLDER
 
-    name = Path(what.removeprefix(FOLDER)).expanduser().resolve().name if what.startswith(FOLDER) else what
+    name = real(Path(what.removeprefix(FOLDER)).expanduser()).name if what.startswith(FOLDER) else what
     return Path(run) if run else Path("runs") / f"{name}-seed{seed}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from stawm.data.data_set import DATA_SETS, DataSet
 from stawm.errors import DataError
+from stawm.files import placed
 
 Files = dict[str, bytes]
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -136,7 +137,7 @@ class Published(DataSet):
 def cache_folder() -> Path:
     """The folder for everything that can be fetched or made again: STAWM_CACHE, or the system's cache folder."""
     if chosen := os.environ.get("STAWM_CACHE"):
-        return Path(chosen).expanduser()
+        return placed(Path(chosen).expanduser())
     try:
         import pooch
     except ImportError as failure:
@@ -149,9 +150,9 @@ def cache_folder() -> Path:
 def given_folders(data_dir: Path | None) -> Iterator[tuple[Path, bool]]:
     """The user's own folders, the strongest first, and whether each was asked for in so many words."""
     if data_dir is not None:
-        yield Path(data_dir).expanduser(), True
+        yield placed(Path(data_dir).expanduser()), True
     elif chosen := os.environ.get("STAWM_DATA"):
-        yield Path(chosen).expanduser(), False
+        yield placed(Path(chosen).expanduser()), False
 
 
 def _cure(holder: Path, place: Place) -> str:

@@ -10,7 +10,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ALL, Experiment, record_from_dict
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import command, nearest, paper_experiment
-from stawm.files import write_text
+from stawm.files import read_json, write_json
 from stawm.measure.controls import Control
 from stawm.store.sessions import Machine
 
@@ -135,8 +135,8 @@ def read_entry(path: Path) -> Entry:
     if not path.is_file():
         raise CheckpointError(f"there is no entry {path} in the ledger; `stawm record RUN` makes one")
     try:
-        values = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as failure:
+        values = read_json(path)
+    except (OSError, ValueError) as failure:
         raise CheckpointError(f"{path} is not an entry of the ledger ({failure}); record its run again") from failure
     try:
         entry = record_from_dict(Entry, {name: value for name, value in values.items() if name not in DERIVED})
@@ -152,7 +152,7 @@ def write_entry(folder: Path, entry: Entry) -> Path:
     """The file of a new entry; one that is there already is never written over."""
     check_free(folder, entry.name)
     path = path_of(folder, entry.name, entry.kind)
-    write_text(path, json.dumps(entry.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    write_json(path, entry.to_dict())
     return path
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
-from stawm.files import write_text
+from stawm.files import write_json, write_text
 from stawm.ledger.card import Facts, about_of, card
 from stawm.ledger.entries import Entry, Measurement, chain, check_name, read_ledger, run_of
 from stawm.measure.evaluate import evaluate
@@ -22,6 +21,7 @@ from stawm.store.weights import (
     MANIFEST,
     MODEL,
     Trained,
+    check_files,
     export,
     fingerprint,
     halved,
@@ -97,10 +97,16 @@ def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
     known, manifest = read_config(home / name), read_manifest(home)
     if name not in manifest:
         raise UsageError(f"{home} has no weights named {name}; it has {', '.join(manifest) or 'none'}")
-    origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
-    measured = [(TRAINED, Measurement(split, count, origin["scores"]))]
-    if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
-        measured.append((SHIPPED, Measurement(split, count, known.metrics["scores"])))
+    check_files(home / name)
+    try:
+        origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
+        measured = [(TRAINED, Measurement(split, count, origin["scores"]))]
+        if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
+            measured.append((SHIPPED, Measurement(split, count, known.metrics["scores"])))
+    except (KeyError, TypeError, ValueError) as failure:
+        raise CheckpointError(
+            f"{home / MANIFEST} or {name}/{CONFIG} lacks what a card tells ({failure!r}); ship the weights again"
+        ) from failure
     entries = {entry.name: entry for entry in read_ledger(ledger)} if ledger else {}
     same = [entry for entry in entries.values() if entry.weights == origin["sha256"]]
     tested = [entry.measured for entry in same if entry.kind == "result" and split != "test"]
@@ -120,7 +126,7 @@ def _write(
     }
     entry = {"about": about_of(trained.experiment), "files": files, "trained": origin, "note": note}
     manifest = dict(sorted((read_manifest(home) | {name: entry}).items()))
-    write_text(home / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    write_json(home / MANIFEST, manifest)
     return folder
 
 

@@ -12,6 +12,7 @@ from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import Goal, Published, told_score
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import Change, aims, changes, own_preset, told_changes
+from stawm.files import real
 from stawm.model.heads.head import known_scores
 from stawm.store.checkpoint import EXPERIMENT, experiment_of
 from stawm.training.journal import read_metrics
@@ -108,7 +109,7 @@ class Row:
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
     """The runs in these folders; one that is named twice counts once."""
-    different = list({folder.resolve(): folder for folder in folders}.values())
+    different = list({real(folder): folder for folder in folders}.values())
     for folder in different:
         if not (folder / EXPERIMENT).exists():
             raise CheckpointError(f"there is no run in {folder} (no {EXPERIMENT}); give the folders of runs")

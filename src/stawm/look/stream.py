@@ -8,6 +8,7 @@ from stawm.data.prepare.given import open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.data.sets.folder import files_under
 from stawm.errors import DataError
+from stawm.files import real
 from stawm.look.answer import Look
 from stawm.look.looker import Looker
 
@@ -25,9 +26,9 @@ def pictures_in(given: Iterable[Path]) -> list[tuple[str, Path]]:
             inside = [one for one in files_under(path) if one.suffix.lower() in SUFFIXES]
             if not inside:
                 raise DataError(f"the folder {path} has no pictures (PNG, JPEG, WebP or BMP); give another")
-            found |= {one.resolve(): (one.relative_to(path).as_posix(), one) for one in inside}
+            found |= {real(one): (one.relative_to(path).as_posix(), one) for one in inside}
         else:
-            found.setdefault(path.resolve(), (path.name, path))
+            found.setdefault(real(path), (path.name, path))
     return list(found.values())
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from stawm.data import ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
+from stawm.files import real
 from stawm.model.heads.head import Answer, Answered, Batch
 from stawm.model.stawm import Episode
 from stawm.store.trained import open_trained
@@ -41,7 +42,7 @@ class Request:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The runs by the ends of their paths, as long as needed to tell them apart."""
-        paths = [Path(run.removesuffix(".json")).resolve().parts for run in self.runs]
+        paths = [real(run.removesuffix(".json")).parts for run in self.runs]
         for length in range(1, max(map(len, paths))):
             names = tuple("/".join(parts[-length:]) for parts in paths)
             if len(set(names)) == len(names):

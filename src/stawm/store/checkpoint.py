@@ -1,20 +1,30 @@
 """A run at one step, as one safetensors file: tensors, and the rest as JSON in its header. No pickles."""
 
+import hashlib
 import json
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from stawm.errors import CheckpointError
+from stawm import files
+from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
-from stawm.files import PARTIAL, write_bytes, write_text
+from stawm.files import SEAL, parsed, read_json, sealed, unsealed, write_bytes, write_json
 
-FORMAT = 1
+logger = logging.getLogger(__name__)
+
+FORMAT = 2
+READ = (1, 2)
+"""Formats that are read; the first has no checksums."""
 KEEP = 2
+TENSORS = "sha256 of the tensors"
+CURE = "start its run again in another folder"
 EXPERIMENT = "experiment.json"
 CHECKPOINTS = "checkpoints"
 
@@ -39,6 +49,8 @@ class Checkpoint:
     seconds: float
     """Time spent on the epoch that is under way."""
     tensors: dict[str, Tensor] = field(repr=False)
+    records: list[dict[str, Any]] | None = None
+    """Those of the epochs done; none where an earlier version wrote it."""
 
     def part(self, name: str) -> dict[str, Tensor]:
         """The tensors of one part (`model`, `average`, `optimiser`, `random`), by their names within it."""
@@ -54,26 +66,36 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
         "format": str(FORMAT),
         "experiment": json.dumps(checkpoint.experiment.to_dict()),
         "state": json.dumps(state),
+        TENSORS: digest_of(checkpoint.tensors),
     }
-    path = run / CHECKPOINTS / f"step-{checkpoint.step:08d}.safetensors"
-    write_bytes(path, tensor_bytes(checkpoint.tensors, header))
+    path = run / CHECKPOINTS / _name(checkpoint.step)
+    write_bytes(path, tensor_bytes(checkpoint.tensors, sealed(header)))
     for old in list_checkpoints(run)[:-KEEP]:
         old.unlink(missing_ok=True)
     return path
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint in `path`; a truncated or foreign file is a `CheckpointError` that says how to go on."""
-    tensors, header = read_tensors(path, _cure(path))
+    """The checkpoint in `path`; one that is truncated, damaged or foreign is a `CheckpointError`."""
+    tensors, header = read_tensors(path, CURE)
     try:
-        if int(header["format"]) != FORMAT:
-            raise CheckpointError(
-                f"{path} has format {header['format']}, this stawm reads {FORMAT}; use the stawm that wrote it"
-            )
-        experiment = Experiment.from_dict(json.loads(header["experiment"]))
-        return Checkpoint(experiment=experiment, tensors=tensors, **json.loads(header["state"]))
+        _check_header(path, header)
+        if SEAL in header and header[TENSORS] != digest_of(tensors):
+            raise CheckpointError(f"{path} is damaged: the checksum of its tensors differs; {CURE}")
+        experiment = Experiment.from_dict(parsed(header["experiment"]))
+        return Checkpoint(experiment=experiment, tensors=tensors, **parsed(header["state"]))
     except (KeyError, TypeError, ValueError) as failure:
-        raise CheckpointError(f"{path} is not a checkpoint of stawm ({failure!r}); {_cure(path)}") from failure
+        raise CheckpointError(f"{path} is not a checkpoint of stawm ({failure!r}); {CURE}") from failure
+
+
+def _check_header(path: Path, header: dict[str, str]) -> None:
+    """Refuse the header of another format, or one that was changed."""
+    if int(header["format"]) not in READ:
+        known = " and ".join(map(str, READ))
+        raise CheckpointError(
+            f"{path} has format {header['format']}, this stawm reads {known}; use the stawm that wrote it"
+        )
+    unsealed(header, must=int(header["format"]) > 1)
 
 
 def list_checkpoints(run: Path) -> list[Path]:
@@ -82,19 +104,52 @@ def list_checkpoints(run: Path) -> list[Path]:
 
 
 def newest_checkpoint(run: Path) -> Checkpoint | None:
-    """The newest checkpoint of a run, or none if it died before the first."""
-    found = list_checkpoints(run)
-    return load_checkpoint(found[-1]) if found else None
+    """The newest checkpoint of a run that is whole, or none if it died before the first.
+
+    Of one that is not whole this is said; if none is, it is a `CheckpointError`.
+    """
+    broken: list[CheckpointError] = []
+    for path in reversed(list_checkpoints(run)):
+        try:
+            whole = load_checkpoint(path)
+        except CheckpointError as failure:
+            broken.append(failure)
+            continue
+        for failure in broken:
+            logger.warning("stawm: %s; %s before it is used", str(failure).removesuffix(f"; {CURE}"), path.name)
+        return whole
+    if broken:
+        raise broken[0]
+    return None
+
+
+def records_of(run: Path) -> list[dict[str, Any]]:
+    """The records of the epochs that the newest checkpoint knows of; only its header is read."""
+    for path in reversed(list_checkpoints(run)):
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = dict(file.metadata() or {})
+            _check_header(path, header)
+            return list(parsed(header["state"]).get("records") or [])
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
+            continue
+    return []
 
 
 def begin(run: Path, experiment: Experiment) -> None:
     """Make `run` the folder of a new run."""
-    write_text(run / EXPERIMENT, json.dumps(experiment.to_dict(), indent=2) + "\n")
+    write_json(run / EXPERIMENT, experiment.to_dict())
 
 
 def holds_run(run: Path) -> bool:
     """Whether a run was begun in this folder."""
     return (run / EXPERIMENT).exists() or bool(list_checkpoints(run))
+
+
+def check_free(run: Path) -> None:
+    """Refuse to begin a run in a folder that holds one."""
+    if holds_run(run):
+        raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
 
 
 def experiment_of(run: Path) -> Experiment:
@@ -105,9 +160,9 @@ def experiment_of(run: Path) -> Experiment:
             f"there is no run in {run} (no {EXPERIMENT}); give the folder of one, or start one without --resume"
         )
     try:
-        values = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as failure:
-        raise CheckpointError(f"{path} cannot be read ({failure}); start the run again in another folder") from failure
+        values = read_json(path)
+    except (OSError, ValueError) as failure:
+        raise CheckpointError(f"{path} cannot be read ({failure}); {CURE}") from failure
     return Experiment.from_dict(values)
 
 
@@ -124,10 +179,22 @@ def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
         )
 
 
-def sweep(run: Path) -> None:
-    """Remove what unfinished writing left behind in the folder of a run."""
-    for leftover in (*run.glob(f".*{PARTIAL}"), *run.glob(f"*/.*{PARTIAL}")):
-        leftover.unlink(missing_ok=True)
+def sweep(run: Path, step: int) -> None:
+    """Remove from the folder of a run at `step` what dead processes left behind, and checkpoints that are not whole."""
+    for folder in (run, *(inside for inside in run.glob("*") if inside.is_dir())):
+        files.sweep(folder)
+    for path in list_checkpoints(run):
+        if path.name > _name(step):
+            path.unlink(missing_ok=True)
+
+
+def digest_of(tensors: dict[str, Tensor]) -> str:
+    """The SHA-256 of tensors with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(repr((name, tensor.dtype, tuple(tensor.shape))).encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def tensor_bytes(tensors: dict[str, Tensor], header: dict[str, str]) -> bytes:
@@ -157,7 +224,5 @@ def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any
     return None if wanted == stored else (name, wanted, stored)
 
 
-def _cure(path: Path) -> str:
-    """What to do about a broken checkpoint: the one before it is usually whole."""
-    older = [other for other in sorted(path.parent.glob("step-*.safetensors")) if other.name < path.name]
-    return f"delete it to go on from {older[-1].name}" if older else "delete its run and start again"
+def _name(step: int) -> str:
+    return f"step-{step:08d}.safetensors"

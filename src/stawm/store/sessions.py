@@ -12,7 +12,7 @@ import torch
 import stawm
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import record_from_dict
-from stawm.files import write_text
+from stawm.files import SEAL, parsed, sealed, unsealed, write_text
 
 SESSIONS = "sessions.jsonl"
 PATIENCE = 10.0
@@ -46,19 +46,30 @@ class Session:
 def note_session(run: Path, step: int, processes: int) -> None:
     """Write down that the run in this folder goes on from `step`, in this process."""
     session = Session(step, stawm.__version__, commit(), this_machine(processes))
-    lines = [json.dumps(asdict(known)) for known in (*read_sessions(run), session)]
-    write_text(run / SESSIONS, "\n".join(lines) + "\n")
+    lines = [asdict(known) for known in (*read_sessions(run), session)]
+    lines[0] |= {SEAL: sealed({SESSIONS: lines})[SEAL]}
+    write_text(run / SESSIONS, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def read_sessions(run: Path) -> list[Session]:
-    """The sessions of a run, oldest first; none for a run of an earlier version."""
+    """The sessions of a run, oldest first; none for a run of an earlier version.
+
+    The first line holds the checksum of all.
+    """
     path = run / SESSIONS
     if not path.exists():
         return []
     try:
-        return [record_from_dict(Session, json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as failure:
-        raise CheckpointError(f"{path} is not whole: {failure}; delete it") from failure
+        lines = [parsed(line) for line in path.read_bytes().splitlines()]
+        if not lines or not all(isinstance(line, dict) for line in lines):
+            raise ValueError("it is empty, or a line is no session")
+        seal = {SEAL: lines[0].pop(SEAL)} if SEAL in lines[0] else {}
+        unsealed({SESSIONS: lines} | seal)
+        return [record_from_dict(Session, line) for line in lines]
+    except (OSError, ValueError, CheckpointError) as failure:
+        raise CheckpointError(
+            f"{path} is not whole ({failure}); put it back or delete it: it only says where the run was trained"
+        ) from failure
 
 
 def this_machine(processes: int = 1) -> Machine:

@@ -4,7 +4,6 @@ A *home* is a folder of such folders with a manifest, which holds the SHA-256 of
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -19,12 +18,12 @@ from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
-from stawm.files import write_bytes, write_text
+from stawm.files import parsed, placed, read_json, unsealed, write_bytes, write_json
 from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
 
-FORMAT = 2
-READ = (1, 2)
-"""Formats that are read: in the first, what the paper says of an experiment was sentences."""
+FORMAT = 3
+READ = (1, 2, 3)
+"""Formats that are read: in the first, what the paper says of an experiment was sentences; both have no checksums."""
 WEIGHTS = "weights"
 MODEL = "model.safetensors"
 CONFIG = "config.json"
@@ -41,6 +40,8 @@ class Config:
     metrics: dict[str, Any]
     classes: tuple[str, ...] = ()
     """The names of the classes; none where the model does not classify."""
+    sha256: str = ""
+    """Of `model.safetensors`; of earlier versions it is not known."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,17 @@ def export(
     written as float16 (`halved`), and loaded as float32 again.
     """
     named = class_names(experiment) if classes is None else classes if experiment.model.classes else ()
+    content = tensor_bytes(halved(model) if half else model.state_dict(), HEADER)
     config = {
         "format": FORMAT,
         "stawm": __version__,
         "classes": list(named),
         "experiment": experiment.to_dict(),
         "metrics": metrics or {},
+        "sha256": {MODEL: hashlib.sha256(content).hexdigest()},
     }
-    write_bytes(folder / MODEL, tensor_bytes(halved(model) if half else model.state_dict(), HEADER))
-    write_text(folder / CONFIG, json.dumps(config, indent=2) + "\n")
+    write_bytes(folder / MODEL, content)
+    write_json(folder / CONFIG, config)
     return folder
 
 
@@ -123,7 +126,7 @@ def trained_of(model: Model) -> Trained:
 
 def load_trained(path_or_name: Path | str) -> Trained:
     """Like `load`, with experiment and metrics; a run without exported weights gives those of its newest checkpoint."""
-    path = Path(path_or_name)
+    path = placed(path_or_name)
     if not path.exists() and path.name == str(path_or_name):
         path = _named(str(path_or_name))
     if (path / CONFIG).exists() or (path / MODEL).exists():
@@ -158,9 +161,13 @@ def read_manifest(home: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        return {str(name): dict(entry) for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (OSError, ValueError, TypeError, AttributeError) as failure:
-        raise CheckpointError(f"{path} cannot be read ({failure}); install or clone stawm again") from failure
+        entries = read_json(path)
+        for name, entry in entries.items():
+            if not all(isinstance(known["sha256"], str) for known in entry["files"].values()):
+                raise ValueError(f"the SHA-256 of a file of {name} is no text")
+        return entries
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
+        raise CheckpointError(f"{path} cannot be read ({failure!r}); install or clone stawm again") from failure
 
 
 def sha256_of(path: Path) -> str:
@@ -178,9 +185,10 @@ def _named(name: str) -> Path:
     raise CheckpointError(f"there is no folder {name!r} here and no weights of that name; {listed}")
 
 
-def _check_files(folder: Path) -> None:
+def check_files(folder: Path) -> None:
     """Refuse files that are not those which the manifest beside `folder` tells of; without one, all are taken."""
-    for name, known in read_manifest(folder.parent).get(folder.name, {}).get("files", {}).items():
+    entry = read_manifest(folder.parent).get(folder.name, {"files": {}})
+    for name, known in entry["files"].items():
         path = folder / name
         if not path.is_file():
             raise CheckpointError(
@@ -194,9 +202,11 @@ def _check_files(folder: Path) -> None:
 
 
 def _from_folder(folder: Path) -> Trained:
-    _check_files(folder)
+    check_files(folder)
     known = read_config(folder)
     tensors, _ = read_tensors(folder / MODEL, CURE)
+    if known.sha256 and known.sha256 != sha256_of(folder / MODEL):
+        raise CheckpointError(f"{folder / MODEL} is damaged, or not the file of {CONFIG}: its SHA-256 differs; {CURE}")
     model = _filled(known.experiment, tensors, folder / MODEL, CURE)
     return Trained(model, known.experiment, known.metrics, known.classes)
 
@@ -204,18 +214,20 @@ def _from_folder(folder: Path) -> Trained:
 def read_config(folder: Path) -> Config:
     """What `config.json` in a folder of weights says."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parsed((folder / CONFIG).read_bytes())
         found = config["format"]
+        config = unsealed(config, must=found == FORMAT)
         experiment, metrics = Experiment.from_dict(config["experiment"]), config["metrics"]
         classes = tuple(map(str, config["classes"])) if "classes" in config else class_names(experiment)
+        sha256 = config["sha256"][MODEL] if found == FORMAT else ""
     except (OSError, ValueError, KeyError, TypeError) as failure:
         raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {CURE}") from failure
     if found not in READ:
-        known = " and ".join(map(str, READ))
+        known = ", ".join(map(str, READ))
         raise CheckpointError(
             f"{folder / CONFIG} has format {found}, this stawm reads {known}; use the stawm that wrote it"
         )
-    return Config(experiment, metrics, classes)
+    return Config(experiment, metrics, classes, sha256)
 
 
 def _from_checkpoint(run: Path) -> Trained:

@@ -1,12 +1,14 @@
 """The folder of a run: settings, journal, checkpoints, weights. All processes call; only the first one writes."""
 
 from pathlib import Path
+from typing import Any
 
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import Experiment
 from stawm.measure.sums import averaged
 from stawm.store import checkpoint as checkpoints
 from stawm.store.checkpoint import Checkpoint
+from stawm.store.lock import RunLock
 from stawm.store.sessions import note_session
 from stawm.store.weights import WEIGHTS, export
 from stawm.training.feed import Feed
@@ -21,20 +23,32 @@ class Books:
         """The books of the run in the folder `run`; nothing is written before they are opened."""
         self.run, self.experiment, self.feed, self.trainer = run, experiment, feed, trainer
         self.engine, self.journal = trainer.engine, None
+        self.lock = RunLock(run)
 
     def open(self, resume: bool) -> Progress:
-        """Where the run stands: at its beginning, or at its newest checkpoint, which is put back."""
-        progress = self._resumed() if resume else None
+        """Where the run stands: at its beginning, or at its newest checkpoint, which is put back.
+
+        From now on until the books are closed, the folder is this run's own.
+        """
+        if self.engine.is_global_zero:
+            self.lock.take()
+            if not resume:
+                checkpoints.check_free(self.run)
+        self.engine.barrier()
+        progress, known = self._resumed() if resume else (None, [])
         if progress is None:
             self.trainer.begin()
             progress = Progress()
         self.engine.barrier()
         if self.engine.is_global_zero:
-            checkpoints.sweep(self.run) if resume else checkpoints.begin(self.run, self.experiment)
+            if resume:
+                checkpoints.sweep(self.run, progress.step)
+            else:
+                checkpoints.begin(self.run, self.experiment)
             note_session(self.run, progress.step, self.engine.world_size)
         self.engine.barrier()
         if self.engine.is_global_zero:
-            self.journal = Journal(self.run, epoch=progress.epoch, step=progress.step)
+            self.journal = Journal(self.run, epoch=progress.epoch, step=progress.step, known=known)
             if progress.epoch == self.experiment.training.epochs:
                 self._export(self.journal)
         return progress
@@ -63,24 +77,26 @@ class Books:
             world=self.engine.world_size,
             checksum=self.feed.train.checksum,
             tensors=tensors,
+            records=self.journal.entries,
             **vars(progress),
         )
         checkpoints.save_checkpoint(self.run, state)
         if progress.epoch == self.experiment.training.epochs:
             self._export(self.journal)
 
-    def _resumed(self) -> Progress | None:
-        """Where the newest checkpoint stands, after it was put back; none if there is none."""
+    def _resumed(self) -> tuple[Progress | None, list[dict[str, Any]] | None]:
+        """Where the newest checkpoint stands, after it was put back, and the records it knows of."""
         checkpoint = checkpoints.newest_checkpoint(self.run)
         if checkpoint is None:
-            return None
+            return None, []
         checkpoints.check_same(self.experiment, checkpoint.experiment, self.run)
         if checkpoint.checksum != self.feed.train.checksum:
             raise CheckpointError(
                 f"the images of {self.feed.train.name} are not those that {self.run} was begun with; start a new run"
             )
         self.trainer.restore(checkpoint)
-        return Progress(checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds)
+        stands = (checkpoint.step, checkpoint.epoch, checkpoint.position, checkpoint.sums, checkpoint.seconds)
+        return Progress(*stands), checkpoint.records
 
     def _export(self, journal: Journal) -> None:
         """Write the weights, with what the last epoch's evaluation found."""
@@ -95,3 +111,4 @@ class Books:
     def __exit__(self, *trouble: object) -> None:
         if self.journal:
             self.journal.close()
+        self.lock.free()

@@ -10,6 +10,7 @@ from stawm.data.image_set import Splits
 from stawm.errors import TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
+from stawm.files import placed
 from stawm.measure.evaluate import evaluate
 from stawm.measure.health import warnings
 from stawm.measure.sums import HEALTH, SCORE, TERM, averaged
@@ -40,7 +41,7 @@ def fit(
     names. `on_step` sees every step. Under `torchrun` every process calls this and the first one writes; `run` must be
     a folder that all of them see.
     """
-    engine, run = start_engine(accelerator), Path(run)
+    engine, run = start_engine(accelerator), placed(run)
     experiment = _experiment(experiment, run, resume)
     pictures = data or load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     feed = Feed(experiment, pictures, engine)
@@ -128,8 +129,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
         stored = checkpoints.experiment_of(run)
         checkpoints.check_same(wanted or stored, stored, run)
         return stored
-    if checkpoints.holds_run(run):
-        raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
+    checkpoints.check_free(run)
     if wanted is None:
         raise UsageError("no experiment given to start a run with; name a preset")
     check(wanted)

@@ -3,13 +3,14 @@
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from stawm.errors import CheckpointError
-from stawm.files import write_text
+from stawm.files import parsed, write_text
 from stawm.measure.sums import Sums, add, means
+from stawm.store.checkpoint import records_of
 
 logger = logging.getLogger(__name__)
 
@@ -90,24 +91,44 @@ OnStep = Callable[[Step], None]
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """The records of a run so far, oldest first; none if it has not finished an epoch."""
-    path = run / METRICS
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """The records of a run so far, oldest first; none if it has not finished an epoch.
+
+    Records that are not those which the newest checkpoint knows of are a `CheckpointError`.
+    """
+    # Known first: a run that goes on meanwhile only adds to what is read after it.
+    path, known = run / METRICS, records_of(run)
     try:
-        return [json.loads(line) for line in lines]
-    except json.JSONDecodeError as failure:
-        raise CheckpointError(f"{path} is not whole: {failure}; delete its last line") from failure
+        records = [_record(parsed(line)) for line in path.read_bytes().splitlines()] if path.exists() else []
+        if records[: len(known)] != known:
+            raise ValueError(f"its first {len(known)} lines are not those of the checkpoint")
+        return records
+    except (OSError, ValueError) as failure:
+        raise CheckpointError(
+            f"{path} is not whole ({failure}); `stawm train` with --resume writes it anew from the checkpoint"
+        ) from failure
+
+
+def _record(values: Any) -> dict[str, Any]:
+    """A line of the journal; one that is none is a `ValueError`."""
+    if not isinstance(values, dict) or not values.keys() <= {one.name for one in fields(Record)}:
+        raise ValueError("a line is no record of an epoch")
+    held_out = values.get("held_out")
+    if not isinstance(values.get("epoch"), int) or not isinstance(held_out, dict) or "scores" not in held_out:
+        raise ValueError("a line lacks the epoch or what was found on held-out pictures")
+    return values
 
 
 class Journal:
     """The open books of a run: metrics.jsonl, rewritten whole each epoch, and TensorBoard where it is installed."""
 
-    def __init__(self, run: Path, *, epoch: int, step: int) -> None:
-        """Books that go on after `epoch` epochs and `step` steps; later entries are struck out."""
+    def __init__(self, run: Path, *, epoch: int, step: int, known: list[dict[str, Any]] | None = None) -> None:
+        """Books that go on after `epoch` epochs and `step` steps; later entries are struck out.
+
+        The entries of these epochs are those that the checkpoint has `known`. If it is of an earlier version, which
+        knew none, they must be in the file.
+        """
         self.path = run / METRICS
-        self.entries = [entry for entry in read_metrics(run) if entry["epoch"] <= epoch]
+        self.entries = self._kept(run, epoch, known)
         self._write()
         try:
             from torch.utils.tensorboard.writer import SummaryWriter
@@ -116,6 +137,23 @@ class Journal:
             logger.warning("tensorboard is not installed, so curves are in %s only", self.path)
         else:
             self.board = SummaryWriter(str(run / "tensorboard"), purge_step=step + 1)
+
+    def _kept(self, run: Path, epoch: int, known: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+        try:
+            kept = [entry for entry in read_metrics(run) if entry["epoch"] <= epoch]
+        except CheckpointError:
+            if known is None:
+                raise
+            kept = []
+        if known is not None:
+            if kept != known:
+                logger.warning("stawm: %s was damaged; it is written anew from the checkpoint", self.path)
+            return known
+        if [entry["epoch"] for entry in kept] != list(range(1, epoch + 1)):
+            raise CheckpointError(
+                f"{self.path} lacks some of the {epoch} epochs that the checkpoint has; put it back, or start a new run"
+            )
+        return kept
 
     def add(self, record: Record) -> None:
         """Enter `record`."""

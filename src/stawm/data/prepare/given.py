@@ -53,6 +53,8 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) 
     _be_strict()
     shown = in_words(name)
     try:
+        if isinstance(source, Path) and source.exists() and not source.is_file():
+            raise DataError(f"{shown} is no file (but a folder, a pipe or a device); give a PNG, JPEG, WebP or BMP")
         content = io.BytesIO(source) if isinstance(source, bytes) else source
         with Image.open(content, formats=FORMATS) as opened:
             width, height = opened.size

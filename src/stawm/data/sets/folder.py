@@ -1,8 +1,11 @@
 """A folder of the user's own pictures, as folder:PATH: with class sub-folders or none, split by a fixed hash."""
 
 import hashlib
+import logging
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -14,6 +17,9 @@ from stawm.data.image_set import Splits, image_set
 from stawm.data.pictures import Picture, Shape, each, shape_of, whole
 from stawm.data.store import stored
 from stawm.errors import DataError, UsageError
+from stawm.files import placed
+
+logger = logging.getLogger(__name__)
 
 NAME = "folder"
 HELD_OUT = 0.1
@@ -45,7 +51,7 @@ class FolderSet(DataSet):
         """The folder."""
         if not self.path:
             raise UsageError("folder: has no path after it; write folder:PATH with the path of a folder of pictures")
-        return Path(self.path).expanduser()
+        return placed(Path(self.path).expanduser())
 
     def of(self, argument: str) -> DataSet:
         """The record of folder:PATH."""
@@ -120,10 +126,37 @@ def split_folder(root: Path) -> tuple[Listing, Listing]:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What lies in a folder, in order of name, without hidden files and those that file managers leave behind."""
-    return sorted(
-        entry for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name.lower() not in NOT_OURS
-    )
+    """The files and folders in a folder, in order of name, without those that are hidden or left by file managers.
+
+    What is neither file nor folder (a pipe, a socket, a link to nothing or to itself) is passed over, which is said.
+    """
+    found: list[Path] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or entry.name.lower() in NOT_OURS:
+                    continue
+                path = folder / entry.name
+                if _is_either(entry):
+                    found.append(path)
+                else:
+                    _pass_over(path, "it is neither a file nor a folder")
+    except OSError as failure:
+        raise DataError(f"{folder} cannot be read ({failure.strerror}); give another folder") from failure
+    return sorted(found)
+
+
+def _is_either(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file() or entry.is_dir()
+    except OSError:  # A link to itself.
+        return False
+
+
+@cache
+def _pass_over(path: Path, why: str) -> None:
+    """Say, once, that something in a folder is not used."""
+    logger.warning("stawm: %s is passed over: %s", path, why)
 
 
 def _refuse_loose(folder: Path) -> None:
@@ -150,13 +183,20 @@ def list_pictures(folder: Path, root: Path) -> Listing:
     return Listing(tuple(chain(*found)), labels, tuple(place.name for place in classes))
 
 
-def files_under(folder: Path) -> Iterable[Path]:
-    """Every visible file in a folder and the folders below it, in order of name."""
+def files_under(folder: Path, seen: set[Path] | None = None) -> Iterable[Path]:
+    """Every visible file in a folder and the folders below it, in order of name.
+
+    A folder that is met again by way of a link is passed over, or a link to a folder above would never end.
+    """
+    seen = seen if seen is not None else set()
+    seen.add(folder.resolve())
     for entry in visible(folder):
-        if entry.is_dir():
-            yield from files_under(entry)
-        else:
+        if not entry.is_dir():
             yield entry
+        elif entry.resolve() in seen:
+            _pass_over(entry, "it is a link to a folder that was read already")
+        else:
+            yield from files_under(entry, seen)
 
 
 def picture_at(path: Path, root: Path) -> Picture:

@@ -1,5 +1,7 @@
 """MNIST, Fashion-MNIST in the same format (idx), and the embedded digits: 5,000 of MNIST's that need no download."""
 
+import hashlib
+import io
 import math
 from pathlib import Path
 
@@ -25,6 +27,7 @@ SHAPE = (1, 28, 28)
 DIGITS = tuple("0123456789")
 TERMS = "MNIST is copyright Yann LeCun and Corinna Cortes, made available under CC BY-SA 3.0"
 FILE = Path(__file__).parents[1] / "embedded" / "mnist_5k.npz"
+FILE_SHA256 = "8e96a6d361e1c65c7a0b549b4318c866fdf54a0fc93d9b4f3922f2a8c9abbc0c"
 TRAIN, TEST = 4_000, 1_000
 
 
@@ -51,7 +54,13 @@ def gzipped(*md5: str) -> tuple[Download, ...]:
 
 def embedded(data_dir: Path | None, image: Shape | None) -> Splits:
     """4,000 digits to learn from (400 a class), 1,000 held out (100 a class)."""
-    with np.load(FILE, allow_pickle=False) as kept:
+    try:
+        content = FILE.read_bytes()
+    except OSError as failure:
+        raise DataError(f"{FILE} cannot be read ({failure.strerror}); install stawm again") from failure
+    if hashlib.sha256(content).hexdigest() != FILE_SHA256:
+        raise DataError(f"{FILE} is damaged (its SHA-256 differs); install stawm again")
+    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
         images, labels = torch.from_numpy(kept["images"]), torch.from_numpy(kept["labels"]).long()
     parts = zip(images.split((TRAIN, TEST)), labels.split((TRAIN, TEST)), strict=True)
     return Splits(*(image_set(MNIST_5K.name, *part, DIGITS) for part in parts))

@@ -1,0 +1,34 @@
+"""One owner at a time for the folder of a run: a lock that the system takes back when its process ends in any way."""
+
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from stawm.errors import CheckpointError, StorageError
+
+LOCK = ".lock"
+
+
+class RunLock:
+    """The right to write into the folder of a run."""
+
+    def __init__(self, run: Path) -> None:
+        self._run, self._lock = run, FileLock(run / LOCK, timeout=0)
+
+    def take(self) -> None:
+        """Take the folder, which is made if it is not there; one that another process has is a `CheckpointError`."""
+        try:
+            self._run.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout as failure:
+            raise CheckpointError(
+                f"another process trains in {self._run}; wait until it ends, stop it, or choose another folder"
+            ) from failure
+        except OSError as failure:
+            raise StorageError(
+                f"could not write into {self._run}: {failure.strerror or failure}; choose another place"
+            ) from failure
+
+    def free(self) -> None:
+        """Give the folder back, if it was taken."""
+        self._lock.release()
