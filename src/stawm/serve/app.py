@@ -1,7 +1,10 @@
 """The web application: the page, the JSON API and its description."""
 
 import logging
+import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -144,6 +147,7 @@ def application() -> FastAPI:
     """The application of a worker process, whose settings are in its environment."""
     settings = Settings.from_environment()
     settle(settings)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     return create_app(open_lookers(settings.weights), settings)
 
 
@@ -153,6 +157,13 @@ def settle(settings: Settings) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # Requests have lines of their own.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
+
+
+def _end_with_parent() -> None:
+    """Stop this process when the one that started it is no more, however that ended."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _unrouted(request: Request, failure: Any) -> Response:
