@@ -89,7 +89,7 @@ def decoded(picture: Image.Image) -> tuple[Image.Image, tuple[int, int]]:
         picture.draft(picture.mode, (size[0] // factor, size[1] // factor))
     picture.load()
     upright = _turned(picture)
-    size = size if upright.size == picture.size else size[::-1]
+    size = size if upright.size == picture.size else (size[1], size[0])
     factor = _factor(upright)
     if factor == 1:
         return upright, size

@@ -7,13 +7,14 @@ new one. Requests whose body has arrived are never given up for others.
 
 import asyncio
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-WAITING = 512
-"""Most connections that wait for their client; with those in work, below the 1,024 files that a process may open."""
+WAITING = 2048
+"""Most connections that wait for their client, or half of the files that this process may open."""
 SECONDS = 20.0
 """Time for a client to send the head of a request, or to take what was written."""
 HALF_CLOSED = 0.2
@@ -21,6 +22,20 @@ HALF_CLOSED = 0.2
 
 _waiting: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Connection, None]]" = WeakKeyDictionary()
 _current: "ContextVar[Connection | None]" = ContextVar("connection", default=None)
+
+
+@cache
+def most_waiting() -> int:
+    """How many connections may wait, once the operating system was asked for more files."""
+    try:
+        import resource
+    except ImportError:
+        return WAITING // 8
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 2 * WAITING:
+        soft = 2 * WAITING if hard == resource.RLIM_INFINITY else min(hard, 2 * WAITING)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(WAITING, soft // 2)
 
 
 def current() -> "Connection | None":
@@ -43,7 +58,7 @@ class Connection(asyncio.Protocol):
         """Take a place, if need be that of the connection that has waited longest."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if len(self._others) >= WAITING:
+        if len(self._others) >= most_waiting():
             oldest = next(iter(self._others))
             del self._others[oldest]
             oldest._transport.abort()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
@@ -23,8 +24,8 @@ from stawm.store.weights import load_trained
 DECODERS = 2
 SMALL = 2**18
 """Bytes of a body that is understood at once; larger ones are so one after the other, beside the small ones."""
-LARGE = 4
-"""Most large bodies that wait for that, and most pictures that wait to be decoded apart."""
+LARGE = 8
+"""Most pictures that wait to be decoded apart."""
 Result = TypeVar("Result")
 Picture = tuple[Prepared, str]
 File = tuple[bytes, str]
@@ -53,7 +54,7 @@ class Models:
         self.batchers = {name: _batcher(looker, settings) for name, looker in self.lookers.items()}
         self._small = ThreadPoolExecutor(DECODERS, thread_name_prefix="small")
         self._large = ThreadPoolExecutor(1, thread_name_prefix="large")
-        self._requests = {"small": 0, "large": 0, "apart": 0}
+        self._under_way: Counter[str] = Counter()
         self._apart = asyncio.Semaphore(1)
         self._arriving: dict[asyncio.Timeout, int] = {}
 
@@ -94,7 +95,7 @@ class Models:
 
     async def apart(self, content: bytes, name: str) -> Given:
         """A picture that is much work, reduced; one after the other is decoded."""
-        with self._counted("apart", LARGE, "large pictures"):
+        with self._counted("large pictures", 1, LARGE):
             async with self._apart:
                 made, size = await lightened(content, name)
         return replace(await self.aside(0, lambda: open_given(made, name)), before=size)
@@ -102,18 +103,18 @@ class Models:
     def admitted(self, size: int) -> AbstractContextManager[None]:
         """A place among the requests that are worked on, for one whose body of this size has arrived."""
         if size <= SMALL:
-            return self._counted("small", self.settings.requests, "requests")
-        return self._counted("large", LARGE, "large requests")
+            return self._counted("requests", 1, self.settings.requests)
+        return self._counted("large requests", size, self.settings.held)
 
     @contextmanager
-    def _counted(self, kind: str, most: int, told: str) -> Iterator[None]:
-        if self._requests[kind] >= most:
-            raise busy(f"too many {told} are waiting already; try again in a second")
-        self._requests[kind] += 1
+    def _counted(self, kind: str, more: int, most: int) -> Iterator[None]:
+        if self._under_way[kind] + more > most:
+            raise busy(f"too many {kind} are waiting already; try again in a second")
+        self._under_way[kind] += more
         try:
             yield
         finally:
-            self._requests[kind] -= 1
+            self._under_way[kind] -= more
 
     @asynccontextmanager
     async def arriving(self) -> AsyncIterator[Callable[[int], None]]:

@@ -12,12 +12,12 @@ from typing import Any
 import uvicorn
 
 from stawm.errors import UsageError
-from stawm.serve.app import create_app, settle
+from stawm.serve.app import settled_app
 from stawm.serve.models import open_lookers
 from stawm.serve.settings import Settings
 
 BACKLOG = 512
-STOPPING = 3
+STOPPING = 2
 """Seconds that a stopping server waits for its clients."""
 OPTIONS: dict[str, Any] = {
     "http": "stawm.serve.connection:Connection",
@@ -48,8 +48,7 @@ def run_server(settings: Settings) -> None:
             about = "others can reach this server, and it asks nobody who they are"
             print(f"stawm: warning: {about}; leave out --host {settings.host} if that is not meant", file=sys.stderr)
         if settings.workers == 1:
-            settle(settings)
-            server = uvicorn.Server(uvicorn.Config(create_app(lookers, settings), **OPTIONS))
+            server = uvicorn.Server(uvicorn.Config(settled_app(lookers, settings), **OPTIONS))
             listening.listen(BACKLOG)  # From here on whoever asks is answered, if after a moment.
             print(f"{told}; stop with Ctrl-C", flush=True)
             with _stopped_by_signals():

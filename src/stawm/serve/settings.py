@@ -57,7 +57,7 @@ class Settings:
 
     @property
     def held(self) -> int:
-        """Most bytes of bodies that arrive together."""
+        """Most bytes of bodies that arrive, and of large ones that wait, together."""
         return 4 * self.body
 
     @property
