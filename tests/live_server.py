@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 
 from stawm.serve.app import create_app
-from stawm.serve.run import bound, options
+from stawm.serve.run import OPTIONS, bound
 from stawm.serve.settings import Settings
 from tiny_server import JSON, QUIET, looker
 
@@ -45,7 +45,7 @@ def process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 @contextmanager
 def thread(settings: Settings = QUIET) -> Iterator[int]:
     """A server in a thread of this process, and its port."""
-    server = uvicorn.Server(uvicorn.Config(create_app([looker()], settings), **options(settings)))
+    server = uvicorn.Server(uvicorn.Config(create_app([looker()], settings), **OPTIONS))
     with bound("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         running = threading.Thread(target=server.run, args=([listening],))

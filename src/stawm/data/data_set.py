@@ -10,7 +10,7 @@ import torch
 from stawm.data.image_set import Splits
 from stawm.data.pictures import Frame, Shape, whole
 from stawm.data.prepare.given import Given
-from stawm.data.prepare.prepared import Prepared, in_frame
+from stawm.data.prepare.prepared import Prepared, as_given, in_frame
 from stawm.errors import DataError, UsageError
 from stawm.registry import Registry
 
@@ -94,7 +94,7 @@ class DataSet:
 
     def prepare(self, given: Given, shape: Shape) -> Prepared:
         """A user's picture for a model that learnt from this set; cheap, without the model, and safe in threads."""
-        return self.preparer(given, shape, self.frame)
+        return as_given(self.preparer(given, shape, self.frame), given)
 
 
 DATA_SETS: Registry[DataSet] = Registry("data set", home="stawm.data.sets", group="stawm.data")

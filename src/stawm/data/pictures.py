@@ -1,6 +1,5 @@
 """Picture files to arrays of one shape: upright, eight bits, grey or colour, cropped about the centre, scaled."""
 
-import io
 import math
 import os
 import warnings
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from stawm.data.picture_file import opened
 from stawm.data.progress import Bar
 from stawm.errors import DataError
 
@@ -61,8 +61,8 @@ def centred(box: Box, aspect: float) -> Box:
 
 def upright(content: bytes, colour: bool) -> Image.Image:
     """A picture file in mode L or RGB, turned as its EXIF says; what is transparent becomes black, the padding."""
-    with Image.open(io.BytesIO(content)) as opened:
-        picture = ImageOps.exif_transpose(opened)
+    with opened(content) as file:
+        picture = ImageOps.exif_transpose(file)
     return flat(eight_bits(picture), colour)
 
 

@@ -1,6 +1,7 @@
 """`stawm.look`: pictures as people have them in Python, shown to a trained model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import overload
@@ -70,7 +71,7 @@ def _shipped(name: str) -> Looker:
 def _given(picture: object, number: int) -> Given:
     name = f"picture {number}"
     if isinstance(picture, str | Path):
-        return Given(Path(picture).name, open_given(Path(picture), str(picture)).picture)
+        return replace(open_given(Path(picture), str(picture)), name=Path(picture).name)
     if isinstance(picture, bytes):
         return open_given(picture, name)
     if isinstance(picture, Tensor):

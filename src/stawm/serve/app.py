@@ -1,7 +1,11 @@
 """The web application: the page, the JSON API and its description."""
 
+import gc
 import logging
+import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -141,18 +145,34 @@ def _add_pages(api: FastAPI) -> None:
 
 
 def application() -> FastAPI:
-    """The application of a worker process, whose settings are in its environment."""
+    """The application of a worker process, whose settings are in its environment, and which ends with its parent."""
     settings = Settings.from_environment()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    return settled_app(open_lookers(settings.weights), settings)
+
+
+def settled_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
+    """The application of a process that does nothing else."""
     settle(settings)
-    return create_app(open_lookers(settings.weights), settings)
+    app = create_app(lookers, settings)
+    gc.collect()
+    gc.freeze()  # All this stays: without it, collecting garbage takes a moment now and then, and the end a second.
+    return app
 
 
 def settle(settings: Settings) -> None:
     """Set up this process: threads of torch as asked for (else its share of the cores), and a quiet uvicorn."""
     logging.basicConfig(level=logging.WARNING, format="stawm: %(message)s")
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # Requests have lines of their own.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # Requests have lines of their own.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
+
+
+def _end_with_parent() -> None:
+    """Stop this process when the one that started it is no more, however that ended."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _unrouted(request: Request, failure: Any) -> Response:

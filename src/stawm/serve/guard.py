@@ -1,5 +1,6 @@
 """What stands before every handler: no pages of other origins, the headers of every answer, the log, the counts."""
 
+import asyncio
 import json
 import logging
 import os
@@ -14,10 +15,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stawm.serve.refusal import Refusal, told
+from stawm.serve.connection import current
+from stawm.serve.refusal import Refusal, busy, told
 from stawm.serve.settings import Settings
 
 FAILED = Refusal(500, "the server failed at this; its log says more")
+STOPPED = busy("the server stops; try again in a second")
 GONE = 499
 """Told in log and counts of a client that left before its answer."""
 OTHER = "other"
@@ -88,40 +91,72 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 0
+        started, answer = time.perf_counter(), _Answer(send)
         state: dict[str, Any] = scope.setdefault("state", {})
+        connection = current()
 
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                # Only what has a tag may be kept, to be asked for again by it.
-                headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
-            await send(message)
+        async def receiving() -> Message:
+            message = await receive()
+            if connection and not message.get("more_body", False):
+                connection.arrived()
+            return message
 
+        if connection:
+            connection.begun()
         try:
             if self._settings.local:
                 _check_origin(scope)
-            await self._app(scope, receive, sending)
+            await self._app(scope, receiving, answer)
         except Refusal as refusal:
-            await refusal.response()(scope, receive, sending)
+            await refusal.response()(scope, receive, answer)
         except ClientDisconnect:
-            status = GONE
+            answer.status = GONE
+        except asyncio.CancelledError:
+            if not answer.status:
+                await STOPPED.response()(scope, receive, answer)
         except Exception:
             logging.getLogger("stawm.serve").exception("a request failed")
-            if not status:
-                await FAILED.response()(scope, receive, sending)
+            if not answer.status:
+                await FAILED.response()(scope, receive, answer)
         finally:
+            if connection:
+                connection.answered()
             seconds = time.perf_counter() - started
-            self._metrics.answered(getattr(scope.get("route"), "path", OTHER), status, seconds)
+            self._metrics.answered(getattr(scope.get("route"), "path", OTHER), answer.status, seconds)
             if self._settings.log != "none":
-                line = {"method": scope["method"][:MOST], "path": scope["path"][:MOST], "status": status}
+                line = {"method": scope["method"][:MOST], "path": scope["path"][:MOST], "status": answer.status}
                 looked = {name: state.get(name, 0) for name in ("pictures", "batch")}
                 sys.stderr.write(_line({**line, "ms": 1000 * seconds, **looked}, self._settings.log == "json") + "\n")
                 sys.stderr.flush()
+
+
+class _Answer:
+    """What is sent of an answer: with all headers, and a refusal in the words of a library as a `Problem`."""
+
+    def __init__(self, send: Send) -> None:
+        self.status = 0
+        self._send = send
+        self._plain: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            # Only what has a tag may be kept, to be asked for again by it.
+            headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
+            if self.status >= 400 and headers.get("content-type", "").startswith("text/plain"):
+                self._plain = message
+                return
+        elif self._plain:
+            content = json.dumps({"detail": message.get("body", b"").decode(errors="replace")}).encode()
+            MutableHeaders(scope=self._plain).update(
+                {"content-type": "application/json", "content-length": str(len(content))}
+            )
+            start, self._plain, message = self._plain, None, {**message, "body": content}
+            await self._send(start)
+        await self._send(message)
 
 
 def _line(told: dict[str, Any], for_machines: bool) -> str:

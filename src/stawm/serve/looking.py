@@ -1,31 +1,32 @@
 """POST /api/look, from the bytes of a body to the bytes of the answer; nothing slow happens on the event loop."""
 
 import asyncio
-import base64
 import binascii
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, create_model, model_validator
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
-from stawm.data.prepare.given import MOST_PIXELS, open_given
+from stawm.data.picture_file import LIGHT, Heavy
+from stawm.data.prepare.given import open_given
 from stawm.errors import DataError
 from stawm.look.answer import Look
 from stawm.look.looker import Looker
 from stawm.serve.guard import Metrics
-from stawm.serve.models import Models, Picture
+from stawm.serve.models import File, Models, Picture
 from stawm.serve.refusal import Refusal, busy, clean, told
 from stawm.serve.settings import MIB
 
 NAME_LENGTH = 100
 DATA_URI = re.compile(r"data:[\w.+/-]{0,100}(?:;[\w.+=-]{1,100})*;base64,", re.ASCII | re.IGNORECASE)
-SPACE = re.compile(r"[ \t\r\n]+")
+LONGEST_HEAD = 500
 DESCRIBED = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 """In OpenAPI the fields of an answer, and of all that it holds, are described by the docstrings below them."""
 
@@ -43,14 +44,6 @@ class LookRequest(BaseModel):
     """The name of a model; the default if not given."""
     memory: bool = False
     """Whether to tell what the memory held."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_few_fields(cls, values: Any) -> Any:
-        """A request with a million fields would get a million complaints, and only the first is told."""
-        if isinstance(values, dict) and len(values) > 2 * len(cls.model_fields):
-            raise ValueError(f"there are {len(values):,} fields; the fields are {', '.join(cls.model_fields)}")
-        return values
 
     @model_validator(mode="after")
     def _names_fit(self) -> "LookRequest":
@@ -79,28 +72,25 @@ class Looks:
 
 async def answer(request: Request, kind: type[LookRequest], models: Models, metrics: Metrics) -> Response:
     """The looks at the pictures of a request of this kind, within the limits."""
-    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise Refusal(415, "the body is compressed; send it as it is")
-    started, timeout, read = time.perf_counter(), models.settings.timeout, False
+    check_kind(request.headers)
+    started, timeout = time.perf_counter(), models.settings.timeout
+    body = await body_of(request, models)
+    size, left = len(body), timeout - (time.perf_counter() - started)
 
-    def understood(body: bytes) -> tuple[str, bool, list[Picture]]:
-        asked = read_request(kind, request.headers.get("content-type", ""), body)
+    def understood() -> tuple[str, bool, list[Picture | File]]:
+        asked = read_request(kind, body)
         name = asked.model or models.names[0]
-        return name, asked.memory, prepared(asked, models.lookers[name], started + timeout)
+        return name, asked.memory, list(prepared(asked, models.lookers[name], started + timeout))
 
-    with models.admitted():
+    with models.admitted(size):
         try:
-            async with asyncio.timeout(timeout):
-                with models.holding() as hold:
-                    body = await body_of(request, models.settings.body, hold)
-                    read = True
-                    aside = asyncio.get_running_loop().run_in_executor(models.preparing, understood, body)
-                    name, memory, pictures = await aside
+            async with asyncio.timeout(left):
+                name, memory, given = await models.aside(size, understood)
+                del body, understood
+                pictures = [await ready(one, models, models.lookers[name]) for one in given]
                 request.state.pictures = len(pictures)
                 done = await asyncio.wrap_future(models.submit(name, pictures, memory))
         except TimeoutError:
-            if not read:
-                raise Refusal(408, f"the body did not come within {timeout:g} s; send it again") from None
             raise busy(f"the answer was not there within {timeout:g} s; try again later") from None
     request.state.batch = done.batch
     metrics.looked(name, len(pictures), done.batch)
@@ -109,39 +99,51 @@ async def answer(request: Request, kind: type[LookRequest], models: Models, metr
     return Response(content, media_type="application/json")
 
 
-async def body_of(request: Request, most: int, hold: Callable[[int], None]) -> bytes:
-    """The body, refused as soon as it is known to be too long, whatever its head says."""
+async def body_of(request: Request, models: Models) -> bytearray:
+    """The body, refused as soon as it is known to be too long or to hold too much, whatever its head says."""
+    most, marks, body = models.settings.body, models.settings.marks, bytearray()
     too_long = Refusal(413, f"the body is longer than {most / MIB:g} MiB; send fewer or smaller pictures")
     declared = request.headers.get("content-length", "0")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > most):
         raise too_long
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise too_long
-        hold(len(part))
-        parts.append(part)
-    return b"".join(parts)
+    async with models.arriving() as hold:
+        async for part in request.stream():
+            marks -= sum(part.count(mark) for mark in b"{[,")
+            if marks < 0:
+                pictures = models.settings.pictures
+                raise Refusal(
+                    413, f"the body has more values than {pictures} pictures need; /api/docs describes a request"
+                )
+            if len(body) + len(part) > most:
+                raise too_long
+            hold(len(part))
+            body += part
+    return body
 
 
-def prepared(asked: LookRequest, looker: Looker, ends: float) -> list[Picture]:
-    """The pictures of a request, decoded and as the model takes them; a `TimeoutError` when it is too late for that."""
-    pictures: list[Picture] = []
-    pixels = 0
+def prepared(asked: LookRequest, looker: Looker, ends: float) -> Iterator[Picture | File]:
+    """The pictures of a request as the model takes them, or their files where they are much work.
+
+    A `TimeoutError` when it is too late for that.
+    """
     for name, content in asked.pictures():
         if time.perf_counter() > ends:
             raise TimeoutError
         try:
-            given = open_given(content, name)
-            pixels += given.picture.width * given.picture.height
-            if pixels > MOST_PIXELS:
-                raise Refusal(413, f"the pictures have more than {MOST_PIXELS:,} pixels together; send fewer at a time")
-            pictures.append((looker.prepare(given), name))
+            yield looker.prepare(open_given(content, name, limits=LIGHT)), name
+        except Heavy:
+            yield content, name
         except DataError as failure:
             raise Refusal(422, " ".join(str(failure).split())) from None
-    return pictures
+
+
+async def ready(picture: Picture | File, models: Models, looker: Looker) -> Picture:
+    """A picture as the model takes it, decoded apart if it is still a file."""
+    one, name = picture
+    if not isinstance(one, bytes):
+        return one, name
+    given = await models.apart(one, name)
+    return await models.aside(0, lambda: looker.prepare(given)), name
 
 
 def request_type(pictures: int, models: list[str]) -> type[LookRequest]:
@@ -153,12 +155,18 @@ def request_type(pictures: int, models: list[str]) -> type[LookRequest]:
     return create_model("LookRequest", __base__=LookRequest, **own)
 
 
-def read_request(kind: type[LookRequest], content_type: str, body: bytes) -> LookRequest:
-    """What `body` asks; a `Refusal` says what is wrong with it."""
-    given = content_type.partition(";")[0].strip().lower()
+def check_kind(headers: Headers) -> None:
+    """Refuse a body that is not plain JSON, before it is read."""
+    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise Refusal(415, "the body is compressed; send it as it is")
+    given = headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
         what = f"not {told(given)}" if given else "and there is no Content-Type"
         raise Refusal(415, f"POST application/json with base64 pictures; {what}")
+
+
+def read_request(kind: type[LookRequest], body: bytes | bytearray) -> LookRequest:
+    """What `body` asks; a `Refusal` says what is wrong with it."""
     try:
         return kind.model_validate_json(body)
     except ValidationError as failure:
@@ -175,13 +183,13 @@ def _refusal(error: Any) -> Refusal:
 
 
 def _file(image: str, name: str) -> bytes:
-    start = DATA_URI.match(image)
+    start = DATA_URI.match(image, 0, LONGEST_HEAD)
     if image.startswith("data:") and not start:
         raise Refusal(422, f"{told(name)} is a data URI without base64; begin it with data:image/png;base64,")
-    encoded = SPACE.sub("", image[start.end() :] if start else image)
     try:
-        decoded = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
+        encoded = image.encode("ascii")[start.end() if start else 0 :].translate(None, b" \t\r\n")
+        decoded = binascii.a2b_base64(encoded, strict_mode=True)
+    except ValueError:
         raise Refusal(422, f"{told(name)} is neither a data URI nor base64 of a picture file") from None
     if not decoded:
         raise Refusal(422, f"{told(name)} is empty; give the base64 of a picture file")

@@ -1,23 +1,34 @@
 """The models of a server, each with the batcher that feeds it; names are a fixed list from the start on."""
 
+import asyncio
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from itertools import chain, count
+from typing import TypeVar
 
+from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.answer import to_json
 from stawm.look.looker import Looker, preferred, shipped
+from stawm.serve.apart import lightened
 from stawm.serve.batcher import Batcher, Closed, Done, Full
-from stawm.serve.refusal import busy
+from stawm.serve.refusal import Refusal, busy
 from stawm.serve.settings import Settings
 from stawm.store.weights import load_trained
 
 DECODERS = 2
+SMALL = 2**18
+"""Bytes of a body that is understood at once; larger ones are so one after the other, beside the small ones."""
+LARGE = 8
+"""Most pictures that wait to be decoded apart."""
+Result = TypeVar("Result")
 Picture = tuple[Prepared, str]
+File = tuple[bytes, str]
 
 
 @dataclass(frozen=True)
@@ -41,8 +52,11 @@ class Models:
         self.settings = settings
         self.lookers = {looker.name: looker for looker in lookers}
         self.batchers = {name: _batcher(looker, settings) for name, looker in self.lookers.items()}
-        self.preparing = ThreadPoolExecutor(DECODERS, thread_name_prefix="prepare")
-        self._requests = self._bytes = 0
+        self._small = ThreadPoolExecutor(DECODERS, thread_name_prefix="small")
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="large")
+        self._under_way: Counter[str] = Counter()
+        self._apart = asyncio.Semaphore(1)
+        self._arriving: dict[asyncio.Timeout, int] = {}
 
     @property
     def names(self) -> list[str]:
@@ -74,39 +88,69 @@ class Models:
         except Closed:
             raise busy("the server is about to stop; try again in a second") from None
 
+    async def aside(self, size: int, work: Callable[[], Result]) -> Result:
+        """The result of work that a body of this size asks for, done in a thread."""
+        pool = self._small if size <= SMALL else self._large
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+    async def apart(self, content: bytes, name: str) -> Given:
+        """A picture that is much work, reduced; one after the other is decoded."""
+        with self._counted("large pictures", 1, LARGE):
+            async with self._apart:
+                made, size = await lightened(content, name)
+        return replace(await self.aside(0, lambda: open_given(made, name)), before=size)
+
+    def admitted(self, size: int) -> AbstractContextManager[None]:
+        """A place among the requests that are worked on, for one whose body of this size has arrived."""
+        if size <= SMALL:
+            return self._counted("requests", 1, self.settings.requests)
+        return self._counted("large requests", size, self.settings.held)
+
     @contextmanager
-    def admitted(self) -> Iterator[None]:
-        """A place among the requests that are worked on, which are counted before anything of them is read."""
-        if self._requests >= self.settings.requests:
-            raise busy("too many requests are waiting already; try again in a second")
-        self._requests += 1
+    def _counted(self, kind: str, more: int, most: int) -> Iterator[None]:
+        if self._under_way[kind] + more > most:
+            raise busy(f"too many {kind} are waiting already; try again in a second")
+        self._under_way[kind] += more
         try:
             yield
         finally:
-            self._requests -= 1
+            self._under_way[kind] -= more
 
-    @contextmanager
-    def holding(self) -> Iterator[Callable[[int], None]]:
-        """A count of the bytes of a body, which are given back at the end."""
-        own = 0
+    @asynccontextmanager
+    async def arriving(self) -> AsyncIterator[Callable[[int], None]]:
+        """A count of the bytes of a body that arrives, within the time for that.
+
+        Where all that arrive are too many, those that began first are given up: others are done in a moment.
+        """
+        limit = asyncio.timeout(self.settings.timeout)
 
         def hold(more: int) -> None:
-            nonlocal own
-            if self._bytes + more > self.settings.held:
-                raise busy("too many large requests are waiting already; try again in a second")
-            own += more
-            self._bytes += more
+            if limit in self._arriving:
+                self._arriving[limit] += more
+            while sum(self._arriving.values()) > self.settings.held:
+                first = next(iter(self._arriving))
+                del self._arriving[first]
+                if not first.expired():
+                    first.reschedule(0)
 
         try:
-            yield hold
+            async with limit:
+                self._arriving[limit] = 0
+                yield hold
+        except TimeoutError:
+            if limit in self._arriving:
+                told = f"the body did not come within {self.settings.timeout:g} s; send it again"
+                raise Refusal(408, told) from None
+            raise busy("too many large requests are waiting already; try again in a second") from None
         finally:
-            self._bytes -= own
+            self._arriving.pop(limit, None)
 
     def close(self) -> None:
         """Finish what waits, and end."""
         for batcher in self.batchers.values():
             batcher.close()
-        self.preparing.shutdown()
+        for pool in (self._small, self._large):
+            pool.shutdown()
 
 
 def open_lookers(weights: Sequence[str]) -> list[Looker]:

@@ -3,6 +3,8 @@
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -10,22 +12,32 @@ from typing import Any
 import uvicorn
 
 from stawm.errors import UsageError
-from stawm.serve.app import create_app, settle
+from stawm.serve.app import settled_app
 from stawm.serve.models import open_lookers
 from stawm.serve.settings import Settings
 
 BACKLOG = 512
-CONNECTIONS = 900
-"""Most connections at a time, below the 1,024 files that a process may open; more are answered 503."""
-STOPPING = 5.0
-"""Seconds beyond the time for one request that a stopping server waits for its clients."""
+STOPPING = 2
+"""Seconds that a stopping server waits for its clients."""
+OPTIONS: dict[str, Any] = {
+    "http": "stawm.serve.connection:Connection",
+    "ws": "none",
+    "loop": "asyncio",
+    "lifespan": "on",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,
+    "backlog": BACKLOG,
+    "timeout_graceful_shutdown": STOPPING,
+}
+"""What uvicorn is told."""
 
 
 def run_server(settings: Settings) -> None:
     """Serve until told to stop by SIGINT or SIGTERM; what was asked before that is still answered.
 
-    A request's body and its look have the time that the settings give them. Clients that are slow to send the head of
-    a request, or to take their answer, are a matter for a reverse proxy: put one before a server that others can reach.
+    The clients then have a few seconds to send the rest of what they ask.
     """
     with bound(settings.host, settings.port) as listening:
         port = listening.getsockname()[1]
@@ -36,22 +48,32 @@ def run_server(settings: Settings) -> None:
             about = "others can reach this server, and it asks nobody who they are"
             print(f"stawm: warning: {about}; leave out --host {settings.host} if that is not meant", file=sys.stderr)
         if settings.workers == 1:
-            settle(settings)
-            server = uvicorn.Server(uvicorn.Config(create_app(lookers, settings), **options(settings)))
+            server = uvicorn.Server(uvicorn.Config(settled_app(lookers, settings), **OPTIONS))
             listening.listen(BACKLOG)  # From here on whoever asks is answered, if after a moment.
             print(f"{told}; stop with Ctrl-C", flush=True)
             with _stopped_by_signals():
                 server.run([listening])
             return
     del lookers
-    print(f"{told} with {settings.workers} workers; stop with Ctrl-C", flush=True)
+    told = f"{told} with {settings.workers} workers; stop with Ctrl-C"
+    threading.Thread(target=_tell_when_answered, args=(told, settings.host, port), daemon=True).start()
     settings.to_environment()
     config = {"app": "stawm.serve.app:application", "factory": True, "workers": settings.workers}
     try:
-        uvicorn.run(**options(settings), **config, host=settings.host, port=port, timeout_worker_healthcheck=60)
+        uvicorn.run(**OPTIONS, **config, host=settings.host, port=port, timeout_worker_healthcheck=60)
     except SystemExit as failure:
         if failure.code:
             raise UsageError("the workers could not be started; their messages are above") from failure
+
+
+def _tell_when_answered(told: str, host: str, port: int) -> None:
+    """Print a line once a worker listens."""
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    while True:
+        with suppress(OSError), socket.create_connection((address, port), timeout=60):
+            print(told, flush=True)
+            return
+        time.sleep(0.1)
 
 
 @contextmanager
@@ -85,20 +107,3 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             reason = f"cannot listen on {host} port {port} ({failure.strerror})"
             raise UsageError(f"{reason}; choose another with --port, or --port 0 for any") from failure
         yield listening
-
-
-def options(settings: Settings) -> dict[str, Any]:
-    """What uvicorn is told."""
-    return {
-        "http": "h11",
-        "ws": "none",
-        "loop": "asyncio",
-        "lifespan": "on",
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": False,
-        "backlog": BACKLOG,
-        "limit_concurrency": CONNECTIONS,
-        "timeout_graceful_shutdown": int(settings.timeout + STOPPING),
-    }

@@ -52,13 +52,21 @@ class Settings:
 
     @property
     def requests(self) -> int:
-        """Most requests for a look that are worked on together, whatever stage they are at."""
+        """Most requests for a look that are worked on together, once their bodies have arrived."""
         return self.queue + self.batch
 
     @property
     def held(self) -> int:
-        """Most bytes of bodies in memory together."""
-        return 8 * self.body
+        """Most bytes of bodies that arrive, and of large ones that wait, together."""
+        return 4 * self.body
+
+    @property
+    def marks(self) -> int:
+        """Most commas and opening brackets in the body of a request; each value of JSON but the first has one.
+
+        A request needs a few for each picture, and names may have some.
+        """
+        return 1024 + 64 * self.pictures
 
     def to_environment(self) -> None:
         """Leave these settings for `from_environment`, in this process or one that it starts."""

@@ -1,14 +1,14 @@
 """A picture as somebody gives it: a file or bytes of a known format and a bearable size, decoded and upright."""
 
-import io
 import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
+from stawm.data.picture_file import BEARABLE, Heavy, Limits, TooMuch, decoded, opened
 from stawm.data.pictures import eight_bits, flat, see_through
 from stawm.errors import DataError
 
@@ -25,6 +25,13 @@ class Given:
 
     name: str
     picture: Image.Image
+    before: tuple[int, int] | None = None
+    """The (width, height) that it had before it was reduced, if it was."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The (width, height) of the picture that was given."""
+        return self.before or self.picture.size
 
     def flat(self, colour: bool, background: int = 0) -> Image.Image:
         """The picture in mode RGB or L over a grey background."""
@@ -44,26 +51,28 @@ class Given:
         return 255 if (levels * opaque).sum() <= 127.5 * opaque.sum() else 0
 
 
-def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) -> Given:
+def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS, limits: Limits = BEARABLE) -> Given:
     """The picture of a file or of bytes; a `DataError` that calls it `name` for all that is not a whole picture.
 
-    Only PNG, JPEG, WebP and BMP are tried. The number of pixels is checked before any of them is decoded. Of a film the
-    first frame is taken.
+    Only PNG, JPEG, WebP and BMP are tried. How much work a file is, is checked before it is decoded: what is bearable,
+    but beyond the limits, is `Heavy`. Of a film the first frame is taken.
     """
     _be_strict()
     shown = in_words(name)
     try:
         if isinstance(source, Path) and source.exists() and not source.is_file():
             raise DataError(f"{shown} is no file (but a folder, a pipe or a device); give a PNG, JPEG, WebP or BMP")
-        content = io.BytesIO(source) if isinstance(source, bytes) else source
-        with Image.open(content, formats=FORMATS) as opened:
-            width, height = opened.size
+        content = source if isinstance(source, bytes) else _read(source)
+        with opened(content, FORMATS, limits) as picture:
+            width, height = picture.size
             if width * height > most_pixels:
                 raise DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most_pixels:,}")
-            opened.load()
-            return Given(name, eight_bits(_turned(opened)))
-    except DataError:
+            small, size = decoded(picture)
+            return Given(name, eight_bits(small), size)
+    except (DataError, Heavy):
         raise
+    except TooMuch as failure:
+        raise DataError(f"{shown} is too much work ({failure}); save it anew as a plain PNG or JPEG") from failure
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as failure:
         raise DataError(f"{shown} has too many pixels; give a picture of at most {most_pixels:,}") from failure
     except UnidentifiedImageError as failure:
@@ -93,9 +102,6 @@ def in_words(name: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
 
 
-def _turned(picture: Image.Image) -> Image.Image:
-    """The picture turned as its EXIF says, or as it lies where its EXIF is damaged."""
-    try:
-        return ImageOps.exif_transpose(picture)
-    except Exception:  # EXIF is read by hand in Pillow, and damage surfaces as nearly anything.
-        return picture.copy()
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(BEARABLE.length + 1)

@@ -4,7 +4,7 @@ Points are counted from the left and top edges: 0 is the left edge of the first 
 last.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -44,6 +44,14 @@ def in_frame(given: Given, shape: Shape, frame: Frame) -> Prepared:
     channels, height, width = shape
     pixels = framed(given.flat(colour=channels == 3), shape, frame)
     return Prepared(torch.from_numpy(np.array(pixels)), placed=placed_by(frame, given.picture.size, width, height))
+
+
+def as_given(prepared: Prepared, given: Given) -> Prepared:
+    """What was prepared of a picture that had been reduced, placed in the picture as it was given."""
+    if prepared.placed is None or given.size == given.picture.size:
+        return prepared
+    at, larger = prepared.placed, given.size[0] / given.picture.width
+    return replace(prepared, placed=Placed(*given.size, larger * at.left, larger * at.top, larger * at.scale))
 
 
 def placed_by(frame: Frame, size: tuple[int, int], width: int, height: int) -> Placed:
