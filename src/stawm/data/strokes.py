@@ -4,7 +4,7 @@ In batches, from MNIST's own digits; every number is drawn from the generator th
 """
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Generator, Tensor
 
 from stawm.errors import UsageError
