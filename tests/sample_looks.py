@@ -27,6 +27,7 @@ def look(
     size: tuple[int, int] = (28, 28),
     memory: bool = False,
     answers: dict[str, Any] | None = None,
+    found: int | None = 1,
 ) -> dict[str, Any]:
     """A look of the contract; its belief in `prediction` grows by equal steps, the rest is shared out."""
     names = [str(place) for place in range(classes)] if prediction is not None else []
@@ -54,6 +55,7 @@ def look(
         "model": "made-by-hand",
         "inverted": False,
         "notes": [],
+        "found": found,
         "prediction": prediction,
         "confidence": 0.9 if prediction is not None else None,
         "classes": names,

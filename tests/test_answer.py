@@ -27,6 +27,7 @@ LOOK = Look(
     model="tiny",
     inverted=True,
     notes=("dark on light: inverted",),
+    found=1,
     prediction="dog",
     confidence=0.75,
     classes=("cat", "dog"),

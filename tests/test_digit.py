@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from stawm.data import load_data
-from stawm.data.prepare.digit import BOX, SIDE, THICK, THIN, as_digit, stroke_width, thickened
-from stawm.data.prepare.ink import ink_of, without_specks
+from stawm.data.prepare.digit import BOX, NOTHING, SIDE, THICK, THIN, as_digit, stroke_width, thickened
+from stawm.data.prepare.ink import ink_of
+from stawm.data.prepare.parts import without_specks
 
 INVERTED = "dark on light: inverted"
 
@@ -125,7 +126,7 @@ def test_thick_strokes_are_thinned():
 def test_a_blank_sheet_is_black_and_said_to_be_blank(ground: int):
     digit = as_digit(Image.new("L", (50, 40), ground))
     assert not digit.pixels[0].any()
-    assert digit.notes[-1] == "nothing drawn"
+    assert digit.notes[-1] == NOTHING
     assert digit.inverted == (ground > 127)
 
 
@@ -133,7 +134,7 @@ def test_a_blank_sheet_that_was_photographed_is_blank():
     noise = np.random.default_rng(0).normal(0, 3, (200, 300))
     light = 120 + 100 * np.linspace(0, 1, 300)
     digit = as_digit(Image.fromarray((light + noise).clip(0, 255).astype(np.uint8)))
-    assert digit.notes[-1] == "nothing drawn"
+    assert digit.notes[-1] == NOTHING
 
 
 @pytest.mark.parametrize("turn", range(0, 360, 60))
@@ -191,7 +192,7 @@ def test_any_picture_gives_a_digit(width: int, height: int, seed: int, spread: i
     levels[chance.random(levels.shape) < chance.random()] = 0
     digit = as_digit(Image.fromarray(levels))
     assert digit.pixels[0].shape == (SIDE, SIDE)
-    assert digit.pixels[0].any() or digit.notes[-1] == "nothing drawn"
+    assert digit.pixels[0].any() or digit.notes[-1] == NOTHING
 
 
 def test_ink_may_cover_most_of_the_sheet():

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 REPORT = Path("look.html")
 TITLE = "What the model saw"
 EXAMPLE_DIGITS = 12
+NOTHING = "nothing to see"
 LONG_TABLE, SHORT_TABLE = 40, 20
 """A table of more rows than the first is shortened to the second."""
 
@@ -113,7 +114,7 @@ def _looks(
         told.count += 1
         told.predictions[seen.prediction] += 1
         if told.count <= LONG_TABLE:
-            told.rows.append(_row(seen))
+            told.rows.append(_row(seen, looker.classifies))
         yield seen
     if not told.count:
         count, first = len(told.broken), told.broken[0]
@@ -134,17 +135,19 @@ def _print_table(told: _Told, looker: "Looker") -> None:
     console.print(table)
     if shortened:
         print(f"… and {told.count - SHORT_TABLE:,} more: --json prints all")
-        counts = [f"{name}: {told.predictions[name]:,}" for name in looker.classes if told.predictions[name]]
+        named = {name: name for name in looker.classes} | ({None: NOTHING} if looker.classifies else {})
+        counts = [f"{words}: {told.predictions[name]:,}" for name, words in named.items() if told.predictions[name]]
         if counts:
             line = f"{told.count:,} pictures by class: {', '.join(counts)}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _row(seen: "Look") -> tuple[str, ...]:
+def _row(seen: "Look", classifies: bool) -> tuple[str, ...]:
     notes = "; ".join([*seen.lines(), *seen.notes])
-    if seen.prediction is None or seen.confidence is None:
+    if not classifies:
         return seen.name, notes
-    return seen.name, seen.prediction, f"{100 * seen.confidence:.0f} %", _path(seen.believed()), notes
+    sure = "" if seen.confidence is None else f"{100 * seen.confidence:.0f} %"
+    return seen.name, seen.prediction or "–", sure, _path(seen.believed()), notes
 
 
 def _path(believed: "Iterable[tuple[str, float]]") -> str:

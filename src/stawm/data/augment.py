@@ -1,4 +1,4 @@
-"""Random variation of whole batches: rotation, elastic warp, shift, mirror, colour.
+"""Random variation of whole batches: strokes of other hands, rotation, elastic warp, shift, mirror, colour.
 
 Every number is drawn here, from the generator that is passed in; kornia only applies it.
 """
@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Generator, Tensor
 
+from stawm.data.strokes import struck
 from stawm.errors import UsageError
 
 Sampling = Literal["bilinear", "bicubic"]
@@ -21,12 +22,17 @@ SMOOTHNESS = 1 / 7
 """Of a warp: the width of its Gaussian as a share of the picture's shorter side (4 pixels of 28, as Simard et al.)."""
 
 
-def augment(images: Images, variation: Any, generator: Generator) -> Images:
+def augment(
+    images: Images, variation: Any, generator: Generator, labels: Int64[Tensor, " batch"] | None = None
+) -> Images:
     """The same pictures, each rotated, warped, shifted, mirrored and jittered by its own random amount.
 
-    `variation` says how much, as an experiment's `DataConfig` does: it has the fields rotate, warp, sampling, shift,
-    flip and jitter. With nothing asked for, the tensor that came in is returned and no number is drawn.
+    `variation` says how much, as an experiment's `DataConfig` does: it has the fields strokes (for which the labels are
+    needed), rotate, warp, sampling, shift, flip and jitter. With nothing asked for, the tensor that came in is returned
+    and no number is drawn.
     """
+    if variation.strokes:
+        images = struck(images, labels, variation.strokes, generator)
     if variation.warp:
         degrees = uniform(images, variation.rotate, generator)
         images = warped(images, degrees, variation.warp, generator, variation.sampling)

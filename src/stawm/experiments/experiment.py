@@ -114,6 +114,8 @@ class DataConfig:
     """Mirror left and right at random."""
     jitter: Annotated[float, SHARE] = 0.0
     """Largest relative change of brightness, contrast, saturation and hue."""
+    strokes: Annotated[float, SHARE] = 0.0
+    """Of MNIST's digits: the share of the 1s that get an upstroke, and of the 7s that get a bar."""
     views: Annotated[int, AT_LEAST_0] = 0
     """For a frozen model: each picture as it is and views - 1 variations of it, stored; 0 is a new one each epoch."""
     hold_out: Annotated[int, AT_LEAST_0] = 0
@@ -122,7 +124,7 @@ class DataConfig:
     @property
     def varies(self) -> bool:
         """Whether the pictures of a batch differ from one epoch to the next."""
-        return bool(self.rotate or self.warp or self.shift or self.flip or self.jitter)
+        return bool(self.rotate or self.warp or self.shift or self.flip or self.jitter or self.strokes)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,10 @@ class Look:
     """Whether dark and light were exchanged."""
     notes: tuple[str, ...]
     """What was done to the picture, for people."""
+    found: int | None
+    """How many separate things are drawn on it: with 0 no head is asked. Null for models of photographs."""
     prediction: str | None
-    """The class that is believed most after the last glimpse."""
+    """The class that is believed most after the last glimpse; null if there is nothing to see."""
     confidence: float | None
     """How much it is believed."""
     classes: tuple[str, ...]

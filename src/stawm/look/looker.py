@@ -60,7 +60,8 @@ class Looker:
     def _look(
         self, prepared: Prepared, name: str, seen: list[dict[str, Any]], views: dict[str, View], held: MemoryView | None
     ) -> Look:
-        """One look, put together from what was seen and what each head adds to that."""
+        """One look, put together from what was seen and what each head adds to that; nothing, if nothing is drawn."""
+        views = {} if prepared.found == 0 else views
         found: dict[str, Any] = {"prediction": None, "confidence": None}
         for view in views.values():
             found |= view.look
@@ -71,6 +72,7 @@ class Looker:
             "model": self.name,
             "inverted": prepared.inverted,
             "notes": prepared.notes,
+            "found": prepared.found,
             "classes": self.classes,
             "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
             "given": prepared.placed,

@@ -26,7 +26,7 @@ class ReportWriter:
     def add(self, payload: Mapping[str, Any]) -> None:
         """Write one look, as `to_json` gives it."""
         text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
-        told = {name: payload[name] for name in ("name", "prediction", "confidence")}
+        told = {name: payload[name] for name in ("name", "found", "prediction", "confidence")}
         tags = "".join(f' data-{key}="{escape(str(value))}"' for key, value in told.items() if value is not None)
         # No "<" of the payload is left, so nothing in it can end the block or open another.
         text = text.replace("<", "\\u003c")

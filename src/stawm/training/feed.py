@@ -11,6 +11,7 @@ from stawm.data.image_set import FeatureSet, ImageSet, Splits, batch_of, hold_ou
 from stawm.errors import UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import DataConfig, Experiment
+from stawm.model.heads.head import Batch
 from stawm.model.readout import Readout
 from stawm.training.batch_norm import settle
 from stawm.training.engine import generator_of
@@ -73,8 +74,8 @@ class Feed:
             first = step * self.batch + rank * self.share
             batch = batch_of(pictures, order[first : first + self.share], self.engine.device)
             chance = generator_of(seed, epoch, step, rank)
-            varied = batch.images if self.views or not data.varies else augment(batch.images, data, chance)
-            yield varied, batch.labels
+            still = self.views or not data.varies
+            yield batch.images if still else augment(batch.images, data, chance, batch.labels), batch.labels
 
 
 class Views:
@@ -95,7 +96,7 @@ class Views:
         view = epoch % self.count
         if view not in self.stored:
             chance = generator_of(self.seed, view, len(self.pictures))
-            vary = (lambda images: augment(images, self.data, chance)) if view else None
+            vary = (lambda batch: augment(batch.images, self.data, chance, batch.labels)) if view else None
             self.stored[view] = stored_features(self.readout, self.pictures, device, vary=vary)
         return self.stored[view]
 
@@ -106,13 +107,13 @@ def stored_features(
     pictures: ImageSet,
     device: torch.device | str | None = None,
     batch_size: int = 250,
-    vary: Callable[[Tensor], Tensor] | None = None,
+    vary: Callable[[Batch], Tensor] | None = None,
 ) -> FeatureSet:
     """What the frozen part of `readout` makes of all `pictures`, varied if asked, kept in main memory as float32."""
     kept = None
     for indices in torch.arange(len(pictures)).split(batch_size):
-        images = batch_of(pictures, indices, device).images
-        features = readout.features(vary(images) if vary else images).float().cpu()
+        batch = batch_of(pictures, indices, device)
+        features = readout.features(vary(batch) if vary else batch.images).float().cpu()
         if kept is None:
             kept = torch.empty(len(pictures), features.shape[1])
         kept[indices] = features

@@ -15,6 +15,7 @@ from PIL import Image
 from stawm.data.pictures import Frame, Shape
 from stawm.data.prepare.given import Given
 from stawm.data.prepare.ink import Ink, box_of, ink_of
+from stawm.data.prepare.parts import things_in
 from stawm.data.prepare.prepared import Placed, Prepared, Region, in_frame, put
 
 SIDE, BOX, MIDDLE = 28, 20, 14
@@ -27,6 +28,8 @@ Chosen by the error on embedded training digits, drawn thick and thin (benchmark
 """
 EDGE = 0.2
 """The share of full ink from which on a pixel belongs to the digit."""
+
+NOTHING = "nothing to see"
 
 Grey = Float[np.ndarray, "height width"]
 Resized = Float[np.ndarray, "other_height other_width"]
@@ -54,10 +57,14 @@ def as_digit(picture: Image.Image) -> Prepared:
     if ink.fitted:
         notes.append("uneven light: evened out")
     if ink.blank:
-        return Prepared(torch.zeros(1, SIDE, SIDE, dtype=torch.uint8), ink.inverted, (*notes, "nothing drawn"))
+        return Prepared(torch.zeros(1, SIDE, SIDE, dtype=torch.uint8), ink.inverted, (*notes, NOTHING), found=0)
+    found = things_in(ink.shares)
+    if found > 1:
+        notes.append(f"{found} separate things: read as one digit")
     made = _made_already(picture, ink)
     if made is not None:
-        return Prepared(torch.from_numpy(made)[None], ink.inverted, tuple(notes), Placed(SIDE, SIDE, 0.0, 0.0, 1.0))
+        placed = Placed(SIDE, SIDE, 0.0, 0.0, 1.0)
+        return Prepared(torch.from_numpy(made)[None], ink.inverted, tuple(notes), placed, found)
     if ink.specks:
         notes.append("specks: left out")
     strokes = _worked(Strokes(ink.shares, ink.region))
@@ -70,7 +77,7 @@ def as_digit(picture: Image.Image) -> Prepared:
         notes.append("thick strokes: thinned")
     pixels, placed = _centred(_scaled(strokes, BOX), picture.size)
     notes.append("cropped, scaled and centred")
-    return Prepared(torch.from_numpy(pixels)[None], ink.inverted, tuple(notes), placed)
+    return Prepared(torch.from_numpy(pixels)[None], ink.inverted, tuple(notes), placed, found)
 
 
 def stroke_width(ink: Grey) -> float:

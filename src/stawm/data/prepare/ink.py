@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from PIL import Image
 
+from stawm.data.prepare.parts import CELLS, SPECK, parts_of, without_specks
 from stawm.data.prepare.prepared import Region
 
 LONGEST = 800
@@ -20,12 +21,12 @@ FAINTEST = 20
 """What differs less from its ground, in levels of 255, is not ink."""
 DEVIATION = 1.4826
 """Standard deviations of a Gaussian to its median absolute deviation."""
-CELLS = 24
-"""Cells along the longer edge of the grid on which parts of the ink are told apart."""
-SPECK = 0.02
-"""A part with less than this share of all ink is a speck."""
-SPECK_EDGE = 0.2
-"""Ink in a cell, in shares of a full line across it, from which on the cell is drawn on."""
+STEP_DEVIATION = 2.219
+"""The same to the first quartile of the differences of two such numbers."""
+STRONG, FEW, CROWDED = 0.35, 0.98, 0.1
+"""The border is crowded if more than CROWDED of it differs more from the ground than STRONG of what few pixels do."""
+APART = 4
+"""Ink and ground are apart if their levels are so many standard deviations of the noise apart."""
 FIT_EDGE, FIT_BORDER, FIT_ROUNDS = 64, 0.08, 6
 
 Levels = UInt8[np.ndarray, "height width"]
@@ -59,6 +60,7 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
 
     The ground is the border's median, or where the light is uneven a smooth surface through all that is not ink. Ink is
     what differs from it; the sum of the cubes of the differences says which way, since ink is rare and differs much.
+    Where much ink lies on the border, so that it does not show the ground, `_split` says which is which.
     """
     reduced = -(-max(picture.size) // LONGEST)
     if reduced > 1:
@@ -69,16 +71,20 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     counts = _counts(levels)
     near = counts[max(ground - NEAR, 0) : ground + NEAR + 1].sum() / levels.size
     fitted = bool(near < MOSTLY and _quantile(border, 0.75) - _quantile(border, 0.25) > UNEVEN)
-    if fitted:
-        levels = (levels - _surface(levels) + ground).clip(0, 255).astype(np.uint8)
-        counts = _counts(levels)
+    evened = (levels - _surface(levels) + ground).clip(0, 255).astype(np.uint8) if fitted else levels
+    split = _split(levels) if _crowded(evened, ground) else None
+    if split is not None:
+        fitted, (ground, inverted, noise) = False, split
+    else:
+        levels, counts = evened, _counts(evened)
+        differences = np.arange(256) - ground
+        way = (counts * differences.astype(float) ** 3).sum()
+        inverted = bool(way < 0 or (way == 0 and ground > 127))
+        away = differences >= 0 if inverted else differences <= 0
+        # Noise goes both ways and ink only one, however much of the picture it covers.
+        noise = DEVIATION * _quantile(np.bincount(np.abs(differences[away]), counts[away]), 0.5)
     # From here on all is said by the 256 levels and how often each occurs.
-    differences = np.arange(256) - ground
-    way = (counts * differences.astype(float) ** 3).sum()
-    inverted = bool(way < 0 or (way == 0 and ground > 127))
-    towards = -differences if inverted else differences
-    # Noise goes both ways and ink only one, however much of the picture it covers.
-    noise = DEVIATION * _quantile(np.bincount(-towards[towards <= 0], counts[towards <= 0]), 0.5)
+    towards = (ground - np.arange(256)) * (1 if inverted else -1)
     strengths = (towards - 3 * noise).clip(0)
     peak = strengths[counts > 0].max()
     if peak < max(FAINTEST, 2 * noise):
@@ -98,43 +104,66 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     return Ink(found, ground, inverted, fitted, specks=found.shape != everything.shape, region=region)
 
 
+def _crowded(levels: Levels, ground: int) -> bool:
+    """Whether much of the border differs from the ground about as much as anything on the picture does."""
+    differences = np.abs(levels.astype(np.int16) - ground)
+    reach = float(np.quantile(differences, FEW))
+    if reach < max(FAINTEST, APART * _noise(levels, np.ones(levels.shape, bool))):
+        return False
+    return bool((_border(differences) > STRONG * reach).mean() > CROWDED)
+
+
+def _split(levels: Levels) -> tuple[int, bool, float] | None:
+    """The ground's level, whether the ink is darker than that, and the noise, on a picture that is crowded with ink.
+
+    The levels are split in two where that explains most of their variance (Otsu, 1979). Ink hangs together, leaves the
+    corners free and covers less of the border than its ground does, which it cuts into pieces. None where the two are
+    not apart: there is only noise.
+    """
+    light = levels > _threshold(_counts(levels))
+    shorter = min(1.0, CELLS / max(levels.shape))
+    size = [max(round(length * shorter), 1) for length in reversed(levels.shape)]
+    cells = np.asarray(Image.fromarray(255 * light.astype(np.uint8)).resize(size, Image.Resampling.BOX)) > 127
+    inverted = bool(_unlike_ink(cells) > _unlike_ink(~cells))
+    lying, drawn = (light, ~light) if inverted else (~light, light)
+    if not (lying.any() and drawn.any()):
+        return None
+    ground, ink = np.quantile(levels[lying], 0.75 if inverted else 0.25), np.median(levels[drawn])
+    noise = _noise(levels, lying)
+    return (int(ground), inverted, noise) if abs(ink - ground) >= max(FAINTEST, APART * noise) else None
+
+
+def _noise(levels: Levels, where: Bool[np.ndarray, "height width"]) -> float:
+    """The noise by the steps between neighbours: their quartile, since most may lie on the soft edges of strokes."""
+    steps = np.abs(np.diff(levels.astype(np.int16), axis=1))[where[:, 1:] & where[:, :-1]]
+    return STEP_DEVIATION * float(np.quantile(steps, 0.25)) if steps.size else 0.0
+
+
+def _unlike_ink(cells: Bool[np.ndarray, "rows columns"]) -> float:
+    """How many parts there are, and how much of border and corners they cover, weighed against each other."""
+    masses = [len(part) for part in parts_of(cells)]
+    border = np.concatenate([cells[0], cells[-1], cells[:, 0], cells[:, -1]]).mean()
+    deep = max(min(cells.shape) // 12, 1)
+    corners = np.mean([cells[rows, columns].mean() for rows in _ends(deep) for columns in _ends(deep)])
+    return sum(mass >= SPECK * sum(masses) for mass in masses) + 3.5 * float(border) + float(corners)
+
+
+def _ends(deep: int) -> tuple[slice, slice]:
+    return slice(deep), slice(-deep, None)
+
+
+def _threshold(counts: Int[np.ndarray, "256"]) -> int:
+    """The level up to which pixels are dark, where that explains most of the variance of the levels."""
+    below, sums = counts.cumsum(), (counts * np.arange(256)).cumsum()
+    share, mean = below / below[-1], sums[-1] / below[-1]
+    apart = (mean * share - sums / below[-1]) ** 2 / (share * (1 - share)).clip(1e-9)
+    return int(apart.argmax())
+
+
 def box_of(drawn: np.ndarray) -> tuple[slice, slice]:
     """The rows and columns that hold all that is drawn."""
     rows, columns = np.nonzero(drawn.any(1))[0], np.nonzero(drawn.any(0))[0]
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-
-
-def without_specks(ink: Float[np.ndarray, "height width"]) -> Float[np.ndarray, "height width"]:
-    """The ink without parts that hold next to none of it: dust, a slip of the pen.
-
-    Parts are told apart on a grid of cells, and touch if their cells do, corners included.
-    """
-    height, width = ink.shape
-    cell = -(-max(height, width) // CELLS)
-    padded = np.pad(ink, ((0, -height % cell), (0, -width % cell)))
-    masses = padded.reshape(padded.shape[0] // cell, cell, -1, cell).sum((1, 3))
-    faint = cell * SPECK_EDGE
-    left = {(int(row), int(column)) for row, column in zip(*np.nonzero(masses > faint), strict=True)}
-    kept = np.zeros(masses.shape, bool)
-    while left:
-        part = _connected(left.pop(), left)
-        if sum(masses[place] for place in part) >= SPECK * masses.sum():
-            kept[tuple(zip(*part, strict=True))] = True
-    # Faint rims lie in cells of their own: what is beside a kept cell is kept.
-    padded, near = np.pad(kept, 1), np.zeros_like(kept)
-    for down, across in np.ndindex(3, 3):
-        near |= padded[down : down + masses.shape[0], across : across + masses.shape[1]]
-    return ink * near.repeat(cell, 0).repeat(cell, 1)[:height, :width] if kept.any() else ink
-
-
-def _connected(start: tuple[int, int], left: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The cells that hang together with `start`; they are taken out of `left`."""
-    part = [start]
-    for row, column in part:
-        around = {(row + down, column + across) for down in (-1, 0, 1) for across in (-1, 0, 1)} & left
-        left -= around
-        part.extend(around)
-    return part
 
 
 def _counts(levels: UInt8[np.ndarray, "*any"]) -> Int[np.ndarray, "256"]:
@@ -146,7 +175,7 @@ def _quantile(counts: np.ndarray, share: float) -> int:
     return int(np.searchsorted(counts.cumsum(), share * counts.sum()))
 
 
-def _border(levels: Levels) -> UInt8[np.ndarray, "count"]:
+def _border(levels: Shaped[np.ndarray, "height width"]) -> Shaped[np.ndarray, "count"]:
     deep = max(min(levels.shape) // BORDER, 1)
     parts = levels[:deep], levels[-deep:], levels[:, :deep], levels[:, -deep:]
     return np.concatenate([part.ravel() for part in parts])

@@ -37,6 +37,8 @@ class Prepared:
     """What was done to it, for people."""
     placed: Placed | None = None
     """Where it lies in the picture that was given; nowhere if nothing was found in that."""
+    found: int | None = None
+    """How many separate things are drawn on it: 0 on a blank sheet; none where they are not looked for."""
 
 
 def in_frame(given: Given, shape: Shape, frame: Frame) -> Prepared:

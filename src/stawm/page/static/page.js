@@ -5,7 +5,7 @@ import { Pad } from "./draw.js";
 import { element, percent, pixels } from "./elements.js";
 import { MemoryView } from "./memory.js";
 import { Overlay } from "./overlay.js";
-import { Player } from "./player.js";
+import { NOTHING, Player } from "./player.js";
 import { themed } from "./theme.js";
 
 const LIVE = 120;
@@ -83,7 +83,8 @@ function looked(look, question) {
   const prepared = `The model sees it prepared as ${size} pixels: ${look.notes.join("; ")}.`;
   at("notes").textContent = look.notes.length ? prepared : "";
   const says = () => `It says ${look.prediction}, ${percent(look.confidence)}`;
-  at("status").textContent = look.prediction === null ? "It has looked" : says();
+  const seen = look.found === 0 ? NOTHING : "It has looked";
+  at("status").textContent = look.prediction === null ? seen : says();
   remember();
   if (question.play && !still.matches) state.player.play({ restart: true });
   else if (step && !drawing()) state.player.step(step, { quiet: true });

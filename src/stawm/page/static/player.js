@@ -8,6 +8,9 @@ import { Stage } from "./stage.js";
 
 const PACE = 750;
 
+/** What is said of a picture on which nothing is drawn. */
+export const NOTHING = "Nothing to see";
+
 /** A player of one look (the JSON of `POST /api/look` and of reports); `onStep(number)` hears of every move. */
 export class Player {
   constructor(look, { onStep = () => {} } = {}) {
@@ -125,13 +128,15 @@ export class Player {
     this.belief = this.look.glimpses[0]?.belief ? new Belief(this.look) : null;
     this.after = element("p", { class: "after" });
     const others = answered(this.look.answers);
-    if (!this.belief) return element("div", { class: "verdict" }, element("div", {}, this.after, others));
+    const nothing = this.look.found === 0;
+    if (!this.belief && !nothing) return element("div", { class: "verdict" }, element("div", {}, this.after, others));
+    const word = nothing ? NOTHING : this.look.prediction ?? "?";
     const answer = element("p", { class: "answer" },
-      element("span", { class: "small", text: "It says" }),
-      element("strong", { class: "prediction", text: this.look.prediction ?? "?" }),
-      element("span", { class: "small", text: percent(this.look.confidence ?? 0) }));
-    answer.querySelector(".prediction").classList.toggle("word", (this.look.prediction ?? "").length > 2);
-    return element("div", { class: "verdict" }, answer, element("div", {}, this.after, this.belief.element, others));
+      nothing ? null : element("span", { class: "small", text: "It says" }),
+      element("strong", { class: word.length > 2 ? "prediction word" : "prediction", text: word }),
+      nothing ? null : element("span", { class: "small", text: percent(this.look.confidence ?? 0) }));
+    const bars = this.belief?.element ?? null;
+    return element("div", { class: "verdict" }, answer, element("div", {}, this.after, bars, others));
   }
 
   #told() {

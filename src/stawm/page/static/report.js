@@ -2,7 +2,7 @@
 
 import { element, percent } from "./elements.js";
 import { MemoryView } from "./memory.js";
-import { Player } from "./player.js";
+import { NOTHING, Player } from "./player.js";
 import { themed } from "./theme.js";
 
 const AHEAD = "900px";
@@ -11,8 +11,10 @@ const part = (id) => document.getElementById(id);
 
 /** A card for each stored look; only what its tag says is read now, its JSON when it is seen. */
 const cards = [...document.querySelectorAll("script.look")].map((stored, place) => {
-  const { name, prediction = null, confidence } = stored.dataset;
-  const sure = prediction === null ? null : element("p", { text: `${prediction}, ${percent(Number(confidence))}` });
+  const { name, found, prediction = null, confidence = 0 } = stored.dataset;
+  const says = () => (prediction === null ? null : `${prediction}, ${percent(Number(confidence))}`);
+  const told = found === "0" ? NOTHING : says();
+  const sure = told && element("p", { text: told });
   const header = element("header", {}, element("h2", { text: name }), sure);
   const whole = element("article", { class: "look still card" }, header);
   return { stored, place, name, prediction, confidence: Number(confidence), whole, seen: false };
