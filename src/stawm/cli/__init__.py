@@ -12,7 +12,20 @@ from stawm.errors import StawmError, StorageError, UsageError
 
 INTERRUPTED = 130
 
-NAMES = ("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record", "ship")
+NAMES = (
+    "train",
+    "evaluate",
+    "presets",
+    "data",
+    "figure",
+    "look",
+    "serve",
+    "masks",
+    "export",
+    "table",
+    "record",
+    "ship",
+)
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
 
