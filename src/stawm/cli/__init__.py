@@ -14,7 +14,20 @@ INTERRUPTED = 130
 LONGEST = 600
 """Letters of a message; of a longer one, which names something very long, the middle is left out."""
 
-NAMES = ("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record", "ship")
+NAMES = (
+    "train",
+    "evaluate",
+    "presets",
+    "data",
+    "figure",
+    "look",
+    "serve",
+    "masks",
+    "export",
+    "table",
+    "record",
+    "ship",
+)
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
 

@@ -59,6 +59,8 @@ class DataSet:
     """The part of a user's picture that a model which learnt from this set is shown."""
     preparer: Preparer = field(default=in_frame, compare=False)
     """How such a picture is made like those of this set."""
+    preparation: str = "the largest centred part that has the proportions of the image, scaled to it"
+    """The same in a phrase, for those who write it in another language."""
     terms: str = "The pictures are not among those that stawm knows; ask their owner."
     """Whose the pictures are, and what may be done with them."""
     research_only: bool = False

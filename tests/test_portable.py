@@ -1,0 +1,74 @@
+"""Files for programs without stawm; the shipped models, on real pictures, are compared in benchmarks/export.py."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from stawm.cli import main
+from stawm.errors import CheckpointError
+from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment
+from stawm.store import portable
+from stawm.store.portable import METADATA, Portable, write_portable
+from stawm.store.weights import Trained, export
+from tiny_drawing import drawing_config, drawing_model
+
+CONFIG = replace(drawing_config("bernoulli", classes=3), glimpses=2, context=CnnConfig(filters=(4,), strides=(2,)))
+NAMES = {"poses", "glimpses", "logits", "canvases", "masks"}
+
+
+@pytest.fixture(scope="module")
+def trained() -> Trained:
+    """A model with everything that a file can hold."""
+    experiment = Experiment(name="tiny", model=CONFIG, data=DataConfig(name="mnist-5k"))
+    return Trained(drawing_model(CONFIG).eval(), experiment, {}, ("a", "b", "c"))
+
+
+def test_an_onnx_file_answers_as_the_model_does_whatever_the_batch(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through the command line, from a folder of weights."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    weights = export(trained.model, trained.experiment, tmp_path / "weights", classes=trained.classes)
+    assert main(["export", str(weights), "--out", str(tmp_path / "model.onnx")]) == 0
+    assert "model.onnx" in capsys.readouterr().out
+
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    assert {one.name for one in session.get_outputs()} == NAMES
+    assert [one.name for one in session.get_inputs()] == ["images"]
+    told = session.get_modelmeta().custom_metadata_map
+    assert json.loads(told["classes"]) == ["a", "b", "c"]
+    assert "28" in told["preparation"]
+    for count in (1, 5):
+        images = torch.rand(count, *CONFIG.image.shape)
+        found = session.run(sorted(NAMES), {"images": images.numpy()})
+        with torch.inference_mode():
+            wanted = Portable(trained.model)(images)
+        for name, got in zip(sorted(NAMES), found, strict=True):
+            np.testing.assert_allclose(got, wanted[name].numpy(), atol=1e-4)
+
+
+def test_a_program_of_torch_answers_as_the_model_does(trained: Trained, tmp_path: Path) -> None:
+    assert write_portable(trained, "torch", tmp_path / "model.pt2") < 1e-4
+    kept = {METADATA: ""}
+    program = torch.export.load(tmp_path / "model.pt2", extra_files=kept).module()
+    assert json.loads(json.loads(kept[METADATA])["classes"]) == ["a", "b", "c"]
+    images = torch.rand(5, *CONFIG.image.shape)
+    with torch.inference_mode():
+        found, wanted = program(images), Portable(trained.model)(images)
+    assert set(found) == NAMES
+    for name in NAMES:
+        torch.testing.assert_close(found[name], wanted[name], atol=1e-4, rtol=0)
+
+
+def test_a_file_that_answers_otherwise_is_not_kept(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portable, "_write_torch", lambda module, images, told, path: path.write_bytes(b"wrong"))
+    monkeypatch.setattr(portable, "_run_torch", lambda path, images: {name: torch.tensor(9.0) for name in NAMES})
+    with pytest.raises(CheckpointError, match="differs"):
+        write_portable(trained, "torch", tmp_path / "model.pt2")
+    assert not list(tmp_path.iterdir())
