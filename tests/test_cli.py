@@ -196,7 +196,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, monkeypat
     train = ["train", "mnist-5k-classify", "--run", str(run), "--device", "cpu"]
     small = [*SMALL, "--training.checkpoint-every", "5", "--training.epochs", "500"]
     started = start(main, [*train, *small], home=tmp_path)
-    give_up = time.monotonic() + 90
+    give_up = time.monotonic() + 200
     while not list(run.glob("checkpoints/*.safetensors")) and started.process.is_alive() and time.monotonic() < give_up:
         time.sleep(0.05)
     os.kill(started.pid, signal.SIGINT)

@@ -37,8 +37,7 @@ def test_a_handful_of_digits_is_learnt_by_heart(tmp_path: Path):
     experiment = with_training(PLAIN, epochs=40, batch_size=8, learning_rate=5e-3, checkpoint_every=0, clip_norm=1.0)
     few = digits(8, 8)
     records = list(fit(experiment, tmp_path, data=Splits(few.train, few.train)))
-    assert records[0].train["error"] > 0.5
-    assert records[-1].train["error"] <= 2 / 8
+    assert records[-1].train["error"] <= min(2 / 8, records[0].train["error"] / 2)
     assert records[-1].held_out["scores"]["error"] <= 2 / 8
 
 

@@ -262,7 +262,7 @@ def test_without_weights_it_says_what_to_train_first(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         next(fit(self_supervised(""), tmp_path / "run", data=few()))
     told = str(error.value)
-    assert "mnist-draw-6 " in told and "--training.start-from runs/mnist-draw-6-seed0" in told
+    assert "mnist-draw-6 " in told and f"--training.start-from runs/mnist-draw-6-seed{TINY.seed}" in told
     assert "\n" not in told
     assert not (tmp_path / "run").exists()
 
