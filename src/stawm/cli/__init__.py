@@ -1,5 +1,6 @@
 """The command line: a function for each verb; `main` turns mistakes into one line and an exit code."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -45,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     What is wrong with a flag or its value is told by tyro, and the exit code is 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        logging.basicConfig(level=logging.WARNING, format="stawm: %(message)s")
     try:
         if any("\0" in argument for argument in arguments):
             raise UsageError("an argument has a NUL in it, which no name may have; give another")
