@@ -24,7 +24,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ from stawm.data.sets import mnist
 from stawm.store.checkpoint import list_checkpoints
 from stawm.training.fit import fit
 
-FOUND, HARMLESS, USED, TRACEBACK = VERDICTS = ("found", "harmless", "used", "traceback")
+HARMLESS, FOUND, USED, TRACEBACK = VERDICTS = ("harmless", "found", "used", "traceback")
+"""From the best to the worst."""
 PRESET = "mnist-5k-classify"
 SMALL = [
     *["--model.memory.size", "12", "--model.glimpses", "2"],
@@ -302,8 +303,8 @@ def judged(seen: Seen, whole: Seen) -> str:
     return HARMLESS if seen.outcome == whole.outcome else USED
 
 
-def spoil(shop: Workshop, kind: Kind, damage: str, chance: random.Random) -> str:
-    """Spoil a file of a kind in the workshop, and tell which; what would be the same as before is spoilt again."""
+def spoilt(shop: Workshop, kind: Kind, damage: str, chance: random.Random) -> tuple[Path, bytes]:
+    """A file of a kind in the workshop, and what it holds after a damage, which is never what it held before."""
     shop.restore()
     path = chance.choice([path for pattern in kind.files for path in sorted(shop.work.glob(pattern))])
     before = after = path.read_bytes()
@@ -312,56 +313,54 @@ def spoil(shop: Workshop, kind: Kind, damage: str, chance: random.Random) -> str
         after = (twin if twin.exists() else sorted(twin.parent.glob("*"))[-1]).read_bytes()
     while after == before and before:
         after = DAMAGES.get(damage, flip)(before, chance)
-    path.write_bytes(after)
-    return f"{path.relative_to(shop.work)}, {damage}"
+    return path, after
 
 
-def campaign(shop: Workshop, each: int, seed: int = 0, verbose: bool = False) -> dict[str, Counter[str]]:
+def campaign(shop: Workshop, each: int, seed: int = 0, verbose: bool = False) -> Iterator[tuple[str, Counter[str]]]:
     """For each kind of file how often damage met each verdict, over `each` damages; the worst of its readers counts."""
-    table: dict[str, Counter[str]] = {}
     for name, kind in KINDS.items():
-        shop.restore()
-        whole = []
+        whole: list[Seen] = []
         for reader in kind.readers:
+            shop.restore()
             whole.append(look(shop, reader))
             assert whole[-1].code == 0, f"{name}: {whole[-1]}"
-            shop.restore()
         chance, counts = random.Random(f"{seed} {name}"), Counter[str]()
         ways = [*DAMAGES, *(["of another run"] if kind.twin else [])]
         for number in range(each):
-            what = spoil(shop, kind, ways[number % len(ways)], chance)
-            spoilt = [(path, path.read_bytes()) for pattern in kind.files for path in shop.work.glob(pattern)]
-            verdicts = []
-            for place, reader in enumerate(kind.readers):
-                if place:
-                    shop.restore()
-                    for path, content in spoilt:
-                        path.write_bytes(content)
+            path, content = spoilt(shop, kind, ways[number % len(ways)], chance)
+            verdicts: list[str] = []
+            for reader, before in zip(kind.readers, whole, strict=True):
+                shop.restore()
+                path.write_bytes(content)
                 seen = look(shop, reader)
-                verdicts.append(judged(seen, whole[place]))
+                verdicts.append(judged(seen, before))
                 if verbose or verdicts[-1] in (USED, TRACEBACK):
+                    what = f"{path.relative_to(shop.work)}, {ways[number % len(ways)]}"
                     print(f"{verdicts[-1]:10}{what}: {seen.told.strip()[-300:]} {seen.fault}", flush=True)
-            worst = (TRACEBACK, USED, FOUND, HARMLESS)
-            counts[min(verdicts, key=worst.index)] += 1
-        table[name] = counts
-    return table
+            counts[max(verdicts, key=VERDICTS.index)] += 1
+        yield name, counts
 
 
 def main() -> int:
     """The exit code, after the table was printed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--each", type=int, default=32, help="damages for each kind of file")
+    parser.add_argument("--each", type=int, default=28, help="damages for each kind of file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="tell of every damage what was said")
     given = parser.parse_args()
     logging.getLogger("lightning").setLevel(logging.ERROR)
     started = time.perf_counter()
+    total = Counter[str]()
+
+    def row(name: str, cells: Iterable[object]) -> None:
+        print(f"| {name:28} |{''.join(f' {cell:>9} |' for cell in cells)}", flush=True)
+
+    row("file", VERDICTS)
     with tempfile.TemporaryDirectory(prefix="stawm-damage-") as place:
-        table = campaign(Workshop(Path(place)), given.each, given.seed, given.verbose)
-    total = sum(table.values(), Counter())
-    print(f"| {'file':28} |{''.join(f' {verdict:>9} |' for verdict in VERDICTS)}")
-    for name, counts in (*table.items(), ("all", total)):
-        print(f"| {name:28} |{''.join(f' {counts[verdict]:>9} |' for verdict in VERDICTS)}")
+        for name, counts in campaign(Workshop(Path(place)), given.each, given.seed, given.verbose):
+            total += counts
+            row(name, (counts[verdict] for verdict in VERDICTS))
+    row("all", (total[verdict] for verdict in VERDICTS))
     print(f"{total.total():,} damages, seed {given.seed}, {time.perf_counter() - started:.0f} s")
     return 1 if total[USED] or total[TRACEBACK] else 0
 
