@@ -127,7 +127,8 @@ def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
 def test_only_what_the_dead_left_is_swept(tmp_path: Path, owner: str, age: float, stays: bool) -> None:
     left = tmp_path / f".words.txt.{owner}.partial"
     left.touch()
-    os.utime(left, (left.stat().st_mtime - age,) * 2)
+    changed = left.stat().st_mtime - age
+    os.utime(left, (changed, changed))
     sweep(tmp_path)
     assert left.exists() == stays
 

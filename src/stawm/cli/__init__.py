@@ -1,5 +1,6 @@
 """The command line: a function for each verb; `main` turns mistakes into one line and an exit code."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     What is wrong with a flag or its value is told by tyro, and the exit code is 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _speak()
     try:
         if any("\0" in argument for argument in arguments):
             raise UsageError("an argument has a NUL in it, which no name may have; give another")
@@ -81,6 +84,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         where = f" while writing {failure.filename}" if failure.filename else ""
         return _tell(StorageError(f"the disk is full{where}; free some space and try again"))
+
+
+def _speak() -> None:
+    """Let warnings of this package look like its mistakes; those of other packages stay as they are."""
+    handler, logger = logging.StreamHandler(), logging.getLogger("stawm")
+    handler.setFormatter(logging.Formatter("stawm: %(message)s"))
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 def first_process() -> bool:

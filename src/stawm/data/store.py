@@ -37,7 +37,7 @@ def stored(
         try:
             return read(kept, counts, shape)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-            logger.warning("stawm: the pictures kept in %s are damaged (%s); they are read anew", kept, failure)
+            logger.warning("the pictures kept in %s are damaged (%s); they are read anew", kept, failure)
     write(kept, root, parts, shape, frame)
     return read(kept, counts, shape)
 

@@ -17,7 +17,7 @@ from stawm.measure.evaluate import evaluate
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.sessions import read_sessions, this_machine
 from stawm.store.weights import fingerprint, load_trained
-from stawm.training.journal import read_metrics
+from stawm.training.journal import METRICS, read_metrics
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ def entry_of(
     preset(experiment.name)
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
-    last = records[-1]["held_out"]
-    held_out = _measurement("validation", last) if last["split"] == "validation" else None
+    held_out, seconds = _told_by(records, run)
     if told.kind == "trial":
         _check_trial(run, held_out, with_controls)
     data = _data(run, experiment, data_dir)
@@ -72,7 +71,7 @@ def entry_of(
         kind=told.kind,
         commits=commits,
         epochs=int(trained.metrics["epoch"]),
-        seconds=round(sum(map(_seconds, records)), 1),
+        seconds=seconds,
         machine=machine,
         data=Pictures(experiment.data.name, data.train.checksum, data.test.checksum),
         chosen_by=chosen_by,
@@ -85,6 +84,16 @@ def entry_of(
         started_from=started_from,
         note=told.note,
     )
+
+
+def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement | None, float]:
+    """What the last epoch found on a validation split, if there is one, and the seconds that all of them took."""
+    try:
+        last = records[-1]["held_out"]
+        held_out = _measurement("validation", last) if last["split"] == "validation" else None
+        return held_out, round(sum(map(_seconds, records)), 1)
+    except (KeyError, TypeError, ValueError, AttributeError) as failure:
+        raise CheckpointError(f"{run / METRICS} lacks what an entry tells ({failure!r}); put it back") from failure
 
 
 def _tested(

@@ -116,7 +116,7 @@ def newest_checkpoint(run: Path) -> Checkpoint | None:
             broken.append(failure)
             continue
         for failure in broken:
-            logger.warning("stawm: %s; %s before it is used", str(failure).removesuffix(f"; {CURE}"), path.name)
+            logger.warning("%s; %s before it is used", str(failure).removesuffix(f"; {CURE}"), path.name)
         return whole
     if broken:
         raise broken[0]

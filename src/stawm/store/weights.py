@@ -19,7 +19,14 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.files import parsed, placed, read_json, unsealed, write_bytes, write_json
-from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
+from stawm.store.checkpoint import (
+    EXPERIMENT,
+    check_same,
+    experiment_of,
+    newest_checkpoint,
+    read_tensors,
+    tensor_bytes,
+)
 
 FORMAT = 3
 READ = (1, 2, 3)
@@ -234,6 +241,7 @@ def _from_checkpoint(run: Path) -> Trained:
     checkpoint = newest_checkpoint(run)
     if checkpoint is None:
         raise CheckpointError(f"the run in {run} has no checkpoint yet; train it further (--resume)")
+    check_same(experiment_of(run), checkpoint.experiment, run)
     tensors = checkpoint.part("average") or checkpoint.part("model")
     model = _filled(checkpoint.experiment, tensors, run, "start a new run")
     metrics = {"epoch": checkpoint.epoch, "step": checkpoint.step}

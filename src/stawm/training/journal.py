@@ -113,8 +113,12 @@ def _record(values: Any) -> dict[str, Any]:
     if not isinstance(values, dict) or not values.keys() <= {one.name for one in fields(Record)}:
         raise ValueError("a line is no record of an epoch")
     held_out = values.get("held_out")
-    if not isinstance(values.get("epoch"), int) or not isinstance(held_out, dict) or "scores" not in held_out:
+    scores = held_out.get("scores") if isinstance(held_out, dict) else None
+    numbered = [scores, *(values.get(name, {}) for name in ("train", "timing"))]
+    if not isinstance(values.get("epoch"), int) or not all(isinstance(one, dict) for one in numbered):
         raise ValueError("a line lacks the epoch or what was found on held-out pictures")
+    if not all(isinstance(number, int | float) for one in numbered for number in one.values()):
+        raise ValueError("a line has words in the place of numbers")
     return values
 
 
@@ -147,7 +151,7 @@ class Journal:
             kept = []
         if known is not None:
             if kept != known:
-                logger.warning("stawm: %s was damaged; it is written anew from the checkpoint", self.path)
+                logger.warning("%s was damaged; it is written anew from the checkpoint", self.path)
             return known
         if [entry["epoch"] for entry in kept] != list(range(1, epoch + 1)):
             raise CheckpointError(

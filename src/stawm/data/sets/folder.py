@@ -156,7 +156,7 @@ def _is_either(entry: os.DirEntry[str]) -> bool:
 @cache
 def _pass_over(path: Path, why: str) -> None:
     """Say, once, that something in a folder is not used."""
-    logger.warning("stawm: %s is passed over: %s", path, why)
+    logger.warning("%s is passed over: %s", path, why)
 
 
 def _refuse_loose(folder: Path) -> None:
