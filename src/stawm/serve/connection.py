@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
         self._http = H11Protocol(**given)
         self._loop = given.get("_loop") or asyncio.get_running_loop()
         self._others = _waiting.setdefault(self._loop, {})
-        self._requests = 0
+        self._requests, self._half_closed = 0, False
         self._head: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
 
@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Keep the way to a client that has sent all that it will, if it has asked something."""
+        self._half_closed = True
         self._loop.call_later(HALF_CLOSED, self._leave)
         return True
 
@@ -109,6 +110,8 @@ class Connection(asyncio.Protocol):
         self._requests -= 1
         if not self._requests and not self._transport.is_closing():
             self._wait()
+            if self._half_closed:
+                self._loop.call_later(HALF_CLOSED, self._leave)
 
     def _wait(self) -> None:
         self._others.pop(self, None)
