@@ -31,7 +31,7 @@ def augment(
     needed), rotate, warp, sampling, shift, flip and jitter. With nothing asked for, the tensor that came in is returned
     and no number is drawn.
     """
-    if variation.strokes:
+    if variation.strokes and labels is not None:
         images = struck(images, labels, variation.strokes, generator)
     if variation.warp:
         degrees = uniform(images, variation.rotate, generator)

@@ -7,8 +7,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Generator, Tensor
 
+from stawm.data.image_set import ImageSet
 from stawm.errors import UsageError
 
+DIGITS = tuple("0123456789")
 ONE, SEVEN = 1, 7
 MIDDLE = 14
 """The pixel at which MNIST has the centre of mass, counted from 0."""
@@ -24,10 +26,14 @@ Points = Float[Tensor, "batch 2"]
 """Columns and rows."""
 
 
-def struck(images: Images, labels: Int64[Tensor, " batch"] | None, share: float, generator: Generator) -> Images:
+def check_digits(pictures: ImageSet) -> None:
+    """Refuse pictures that are not digits: on others, strokes of digits mean nothing."""
+    if pictures.classes != DIGITS or pictures.labels is None or pictures.images.shape[1] != 1:
+        raise UsageError(f"data.strokes is for digits with their labels, and {pictures.name} is not; leave it at 0")
+
+
+def struck(images: Images, labels: Int64[Tensor, " batch"], share: float, generator: Generator) -> Images:
     """The same digits, of which this share of the 1s has an upstroke and of the 7s a bar; moved so as to be centred."""
-    if labels is None:
-        raise UsageError("data.strokes needs to know which digits are 1 and 7, and these have no labels; leave it at 0")
     draws = torch.rand(5, len(images), generator=generator, device=generator.device).to(images.device)
     chosen = draws[0] < share
     struck = images.clone()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from stawm.data.augment import augment
 from stawm.data.image_set import FeatureSet, ImageSet, Splits, batch_of, hold_out
+from stawm.data.strokes import check_digits
 from stawm.errors import UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import DataConfig, Experiment
@@ -30,6 +31,8 @@ class Feed:
         self.held_out: ImageSet | FeatureSet = held_out
         for pictures in (self.train, held_out):
             check_pictures(pictures, experiment.model)
+            if experiment.data.strokes:
+                check_digits(pictures)
         asked = experiment.training.batch_size
         self.share = min(asked, len(self.train)) // engine.world_size
         """Pictures that each process takes of a batch."""

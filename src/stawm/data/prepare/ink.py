@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from stawm.data.prepare.parts import CELLS, SPECK, parts_of, without_specks
 from stawm.data.prepare.prepared import Region
@@ -21,6 +21,10 @@ FAINTEST = 20
 """What differs less from its ground, in levels of 255, is not ink."""
 DEVIATION = 1.4826
 """Standard deviations of a Gaussian to its median absolute deviation."""
+EDGES, SIDE = (200, 50), 28
+"""Edges of strokes are looked for on pictures of up to twice these sizes; noise can be told on those above SIDE."""
+FAINT_EDGE, NOISE_REACH = 10, 9
+"""They have so many levels at least within three pixels, and more where noise reaches so many of its deviations."""
 STEP_DEVIATION = 2.219
 """The same to the first quartile of the differences of two such numbers."""
 STRONG, FEW, CROWDED = 0.35, 0.98, 0.1
@@ -87,7 +91,7 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     towards = (ground - np.arange(256)) * (1 if inverted else -1)
     strengths = (towards - 3 * noise).clip(0)
     peak = strengths[counts > 0].max()
-    if peak < max(FAINTEST, 2 * noise):
+    if peak < max(FAINTEST, 2 * noise) or not _edged(picture):
         return Ink(np.zeros((1, 1), np.float32), ground, ground > 127, fitted)
     # Full ink: the median of what is plainly ink, so that a glossy spot does not set it.
     order = np.argsort(strengths)
@@ -102,6 +106,18 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
         box = box_of(found >= edge)
         found, region = found[box], region.moved(box[0].start, box[1].start)
     return Ink(found, ground, inverted, fitted, specks=found.shape != everything.shape, region=region)
+
+
+def _edged(picture: Image.Image) -> bool:
+    """Whether levels change anywhere within a short way, as at the edge of a stroke; light and shadow change slowly."""
+    return any(_steep(picture.reduce(max(max(picture.size) // edge, 1))) for edge in EDGES)
+
+
+def _steep(picture: Image.Image) -> bool:
+    lightest, darkest = (np.asarray(picture.filter(kind(3))) for kind in (ImageFilter.MaxFilter, ImageFilter.MinFilter))
+    levels = np.asarray(picture)
+    noise = _noise(levels, np.ones(levels.shape, bool)) if max(levels.shape) > SIDE else 0.0
+    return int((lightest - darkest).max()) >= FAINT_EDGE + NOISE_REACH * noise
 
 
 def _crowded(levels: Levels, ground: int) -> bool:
