@@ -2,15 +2,17 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 import stawm
 from stawm.errors import CheckpointError, StorageError
 from stawm.experiments.build import build
-from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors
+from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors, tensor_bytes
 from stawm.store.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from stawm.training.fit import fit
 from tiny_model import heads
@@ -141,10 +143,32 @@ def test_half_precision_is_for_matrices_only_and_comes_back_as_single(tmp_path: 
     assert not torch.equal(loaded(images).logits, model(images).logits)
 
 
-def test_the_fingerprint_is_the_sha256_of_the_exported_file(tmp_path: Path):
+def test_the_fingerprint_is_that_of_a_file_without_rates_as_earlier_versions_wrote_it():
     model = build(TINY.model)
-    export(model, TINY, tmp_path)
-    assert fingerprint(model) == hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest()
+    state = model.state_dict()
+    del state["memory.starting_rates"]
+    assert fingerprint(model) == hashlib.sha256(tensor_bytes(state, {"format": "pt"})).hexdigest()
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Tensor]], None]) -> None:
+    """Change the tensors of a folder of weights."""
+    tensors, header = read_tensors(folder / "model.safetensors", "")
+    change(tensors)
+    (folder / "model.safetensors").write_bytes(tensor_bytes(tensors, header))
+
+
+def test_files_without_rates_have_those_of_their_settings(folder: Path):
+    before = load(folder).state_dict()
+    rewrite(folder, lambda tensors: tensors.pop("memory.starting_rates"))
+    after = load(folder).state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_rates_that_are_not_those_of_the_settings_are_of_another_model(folder: Path):
+    rewrite(folder, lambda tensors: tensors["memory.starting_rates"].mul_(1.01))
+    with pytest.raises(CheckpointError, match="another model.*starting_rates") as error:
+        load(folder)
+    assert one_line(error)
 
 
 def test_classes_have_the_names_of_their_data_set(tmp_path: Path):

@@ -99,7 +99,7 @@ def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
         raise UsageError(f"{home} has no weights named {name}; it has {', '.join(manifest) or 'none'}")
     origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
     measured = [(TRAINED, Measurement(split, count, origin["scores"]))]
-    if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
+    if fingerprint(load_trained(home / name).model) != origin["sha256"]:
         measured.append((SHIPPED, Measurement(split, count, known.metrics["scores"])))
     entries = {entry.name: entry for entry in read_ledger(ledger)} if ledger else {}
     same = [entry for entry in entries.values() if entry.weights == origin["sha256"]]

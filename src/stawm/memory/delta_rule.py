@@ -17,9 +17,12 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.errors import UsageError
 from stawm.memory.activations import Activation, activation_for
 from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig
 from stawm.ranges import Range
+
+CORRECTED = Range(open_low=True, high=1.0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class DeltaRuleConfig(MemoryConfig):
     """A memory that corrects itself."""
 
     rule: str = "delta-rule"
-    eta: Annotated[float, Range(open_low=True, high=1.0)] = 1.0
+    eta: Annotated[float, CORRECTED] = 1.0
     """How much of the difference a write corrects."""
     activation: str = "relu6"
     """φ: relu6, sigmoid or hardsigmoid."""
@@ -49,8 +52,19 @@ class DeltaRule(Memory):
 
     def __init__(self, size: int, *, eta: float = 1.0, activation: str | Activation = "relu6") -> None:
         super().__init__()
-        self.size, self.eta, self.activation = size, eta, activation_for(activation)
+        self.check_rates(eta)
+        self.size, self.starting_rates, self.activation = size, (eta,), activation_for(activation)
         self.bound = self.activation.bound
+
+    @property
+    def eta(self) -> float:
+        """How much of the difference a write corrects."""
+        return self.starting_rates[0]
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse an eta that is not one of the rule."""
+        if rates[0] not in CORRECTED:
+            raise UsageError(f"the delta rule's eta is {rates[0]:g}; give a number {CORRECTED}")
 
     def extra_repr(self) -> str:
         """The settings, as `print(model)` shows them."""

@@ -119,8 +119,9 @@ class HebbRosenblatt(Memory):
             raise UsageError(f"unknown memory read {read!r}; choose codes or responses")
         if form not in ("auto", "trace", "matrix"):
             raise UsageError(f"unknown memory form {form!r}; choose auto, trace or matrix")
-        check_rates(delta, eta, theta, learnt=learn_rates)
-        self.size, self.learn_rates, self.starting_rates = size, learn_rates, (delta, eta, theta)
+        self.size, self.learn_rates = size, learn_rates
+        self.check_rates(delta, eta, theta)
+        self.starting_rates = (delta, eta, theta)
         self.read: Read = read
         self.form: Form = form
         self.activation = activation_for(activation)
@@ -129,6 +130,10 @@ class HebbRosenblatt(Memory):
             self.shift = nn.Parameter(torch.zeros(3))
         else:
             self.register_buffer("shift", torch.zeros(3), persistent=False)
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse rates outside the region of Appendix A."""
+        check_rates(*rates, learnt=self.learn_rates)
 
     def extra_repr(self) -> str:
         """The settings, as `print(model)` shows them."""

@@ -19,6 +19,8 @@ from stawm.registry import Registry
 
 MEMORIES: "Registry[type[Memory]]" = Registry("memory rule", home="stawm.memory", group="stawm.memories")
 """The rules by name; `--model.memory.rule` chooses one."""
+RATES = "starting_rates"
+"""What the rates are called in a `state_dict`."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,16 @@ class Memory(nn.Module, ABC):
     size: int
     bound: float = float("inf")
     """The most that a unit of a recall can be: at it no gradient passes."""
+    starting_rates: tuple[float, ...] = ()
+    """The rates that a rule was given. A `state_dict` holds them, and whoever loads it computes with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_state_dict_post_hook(_add_rates)
+        self.register_load_state_dict_pre_hook(_take_rates)
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse rates that this rule cannot take, with a `UsageError`."""
 
     @abstractmethod
     def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Any:
@@ -125,6 +137,30 @@ class Memory(nn.Module, ABC):
         """Refuse a code or a query of another width."""
         if vector.shape[-1] != self.size:
             raise UsageError(f"a vector of width {vector.shape[-1]} does not fit this memory; give width {self.size}")
+
+
+def _add_rates(memory: nn.Module, state: dict[str, Tensor], prefix: str, _: Any) -> None:
+    """Put the rates beside the weights; in double precision, so that they come back as they were."""
+    assert isinstance(memory, Memory)
+    if memory.starting_rates:
+        state[prefix + RATES] = torch.tensor(memory.starting_rates, dtype=torch.float64)
+
+
+def _take_rates(memory: nn.Module, state: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+    """Take the rates of a state over; one that was written before they stood in it leaves them as they are."""
+    assert isinstance(memory, Memory)
+    own, errors = memory.starting_rates, rest[-1]
+    if not own or prefix + RATES not in state:
+        return
+    rates = tuple(state.pop(prefix + RATES).double().flatten().tolist())
+    try:
+        if len(rates) != len(own):
+            raise UsageError(f"there are {len(rates)} rates; give {len(own)}")
+        memory.check_rates(*rates)
+    except UsageError as failure:
+        errors.append(f"{prefix}{RATES}: {failure}")
+    else:
+        memory.starting_rates = rates
 
 
 def build_memory(config: MemoryConfig) -> Memory:

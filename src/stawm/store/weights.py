@@ -20,6 +20,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.files import write_bytes, write_text
+from stawm.memory.protocol import RATES
 from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
 
 FORMAT = 2
@@ -30,6 +31,7 @@ MODEL = "model.safetensors"
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 HEADER = {"format": "pt"}
+MEMORY_RATES = f"memory.{RATES}"
 CURE = "export or download the weights again"
 
 
@@ -94,8 +96,13 @@ def halved(model: Model) -> dict[str, Tensor]:
 
 
 def fingerprint(model: Model) -> str:
-    """The SHA-256 of the `model.safetensors` that `export` writes for this model in full precision."""
-    return hashlib.sha256(tensor_bytes(model.state_dict(), HEADER)).hexdigest()
+    """The SHA-256 of the weights of this model in full precision, as a file of safetensors holds them.
+
+    The rates that its memory was given are left out, as they stand in its settings: by this number the ledger knows
+    weights, also those that were written before a file held the rates.
+    """
+    learnt = {name: value for name, value in model.state_dict().items() if name != MEMORY_RATES}
+    return hashlib.sha256(tensor_bytes(learnt, HEADER)).hexdigest()
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:
@@ -232,8 +239,11 @@ def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cu
     """A model of the experiment with these weights, in evaluation mode."""
     with torch.random.fork_rng(devices=[]):
         model = build(experiment.model)
+    told = model.state_dict().get(MEMORY_RATES)
     try:
         model.load_state_dict(tensors)
+        if told is not None and not torch.equal(told, tensors.get(MEMORY_RATES, told)):
+            raise RuntimeError(f"{MEMORY_RATES} is {tensors[MEMORY_RATES].tolist()}, its settings say {told.tolist()}")
     except RuntimeError as failure:
         reason = " ".join(str(failure).split())
         raise CheckpointError(f"the weights in {source} are of another model: {reason[:200]}; {cure}") from failure
