@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -166,7 +167,7 @@ def test_files_without_rates_have_those_of_their_settings(folder: Path):
 
 def test_rates_that_are_not_those_of_the_settings_are_of_another_model(folder: Path):
     rewrite(folder, lambda tensors: tensors["memory.starting_rates"].mul_(1.01))
-    with pytest.raises(CheckpointError, match="another model.*starting_rates") as error:
+    with pytest.raises(CheckpointError, match=r"another model.*starting_rates") as error:
         load(folder)
     assert one_line(error)
 
@@ -216,6 +217,35 @@ def test_a_broken_config(folder: Path, text: str):
     (folder / "config.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"config\.json"):
         load(folder)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("experiment", "model", "memory", "size"), 10**9),
+        (("experiment", "model", "hidden"), 65_536),
+        (("experiment", "model", "glimpses"), 10**400),
+        (("experiment", "model", "context", "filters"), [4, 0]),
+        (("experiment", "model", "context", "strides"), [2, 0]),
+        (("experiment", "model", "context", "strides"), "x"),
+        (("experiment", "model", "memory"), {}),
+        (("experiment", "model", "image", "channels"), True),
+        (("experiment", "training", "learning_rate"), float("nan")),
+        (("classes",), ["0", "1"]),
+        (("classes",), list(range(10))),
+        (("metrics",), 3),
+    ],
+)
+def test_settings_that_no_model_can_have(folder: Path, place: tuple[str, ...], value: Any):
+    config = json.loads((folder / "config.json").read_text())
+    part = config
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError) as error:
+        load(folder)
+    assert one_line(error)
 
 
 def test_a_later_format(folder: Path):

@@ -30,8 +30,9 @@ from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig, Reca
 from stawm.memory.sequence import recall_matrix, recall_trace
 from stawm.memory.stability import check_rates
 from stawm.memory.state import Form, Matrix, Rates, Read, State, Trace, reinforced, trace_weights, weights_of
-from stawm.ranges import AT_LEAST_0
+from stawm.ranges import Range
 
+RATE = Range(high=1000)
 WHOLE_BREAK_EVEN = 4
 """Up to this many times M, a sequence known beforehand is read as a trace: measured 1.6 to 3 times quicker there."""
 
@@ -78,11 +79,11 @@ class HebbRosenblattConfig(MemoryConfig):
     """How the state is kept; the numbers are the same."""
     learn_rates: bool = False
     """Whether the three rates learn."""
-    delta: Annotated[float, AT_LEAST_0] = 0.2
+    delta: Annotated[float, RATE] = 0.2
     """The decay."""
-    eta: Annotated[float, AT_LEAST_0] = 0.4
+    eta: Annotated[float, RATE] = 0.4
     """The learning rate."""
-    theta: Annotated[float, AT_LEAST_0] = 0.5
+    theta: Annotated[float, RATE] = 0.5
     """The share of a code itself in the response to it."""
 
     free = ("form", "learn_rates")

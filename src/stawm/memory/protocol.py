@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.errors import UsageError
-from stawm.ranges import AT_LEAST_1
+from stawm.ranges import Range
 from stawm.registry import Registry
 
 MEMORIES: "Registry[type[Memory]]" = Registry("memory rule", home="stawm.memory", group="stawm.memories")
@@ -29,7 +29,7 @@ class MemoryConfig:
 
     rule: str = ""
     """The name of the rule."""
-    size: Annotated[int, AT_LEAST_1] = 256
+    size: Annotated[int, Range(low=1, high=16_384)] = 256
     """M, the width of codes, queries and recalls."""
 
     free: ClassVar[tuple[str, ...]] = ()

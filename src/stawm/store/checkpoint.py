@@ -105,10 +105,9 @@ def experiment_of(run: Path) -> Experiment:
             f"there is no run in {run} (no {EXPERIMENT}); give the folder of one, or start one without --resume"
         )
     try:
-        values = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as failure:
+        return Experiment.from_dict(dict(json.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, ValueError, TypeError, CheckpointError) as failure:
         raise CheckpointError(f"{path} cannot be read ({failure}); start the run again in another folder") from failure
-    return Experiment.from_dict(values)
 
 
 def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:

@@ -213,9 +213,11 @@ def read_config(folder: Path) -> Config:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         found = config["format"]
-        experiment, metrics = Experiment.from_dict(config["experiment"]), config["metrics"]
-        classes = tuple(map(str, config["classes"])) if "classes" in config else class_names(experiment)
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+        experiment, metrics = Experiment.from_dict(config["experiment"]), dict(config["metrics"])
+        classes = tuple(config["classes"]) if "classes" in config else class_names(experiment)
+        if len(classes) != experiment.model.classes or not all(isinstance(name, str) for name in classes):
+            raise ValueError(f"it names {len(classes)} classes, but its model tells {experiment.model.classes} apart")
+    except (OSError, ValueError, KeyError, TypeError, CheckpointError) as failure:
         raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {CURE}") from failure
     if found not in READ:
         known = " and ".join(map(str, READ))
@@ -237,8 +239,11 @@ def _from_checkpoint(run: Path) -> Trained:
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:
     """A model of the experiment with these weights, in evaluation mode."""
-    with torch.random.fork_rng(devices=[]):
-        model = build(experiment.model)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            model = build(experiment.model)
+    except UsageError as failure:
+        raise CheckpointError(f"the settings in {source} make no model: {failure}; {cure}") from failure
     told = model.state_dict().get(MEMORY_RATES)
     try:
         model.load_state_dict(tensors)

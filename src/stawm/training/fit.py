@@ -127,6 +127,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
     if resume:
         stored = checkpoints.experiment_of(run)
         checkpoints.check_same(wanted or stored, stored, run)
+        check(stored)
         return stored
     if checkpoints.holds_run(run):
         raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")

@@ -10,6 +10,8 @@ from stawm.vision.norms import GlimpseNorm
 
 FEATURES = 1280
 FIRST = 32
+PER_PIXEL = 1600
+"""About how many numbers all its maps hold for each pixel of a picture."""
 # Table 2 of that paper at width 1: expansion, channels, blocks, stride of the first block. The stride of 2 of the first
 # convolution and of the stage of 24 channels is 1 here, so that 32×32 pixels end as 4×4 and not as 1×1.
 STAGES = (

@@ -10,14 +10,14 @@ from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
 from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Query, Scene, Score
-from stawm.ranges import AT_LEAST_0, AT_LEAST_1, SHARE
+from stawm.ranges import AT_LEAST_0, SHARE, WIDTH
 
 
 @dataclass(frozen=True)
 class ClassifyConfig(HeadConfig):
     """The classifier, and its cross entropy."""
 
-    classes: Annotated[int, AT_LEAST_1] = 10
+    classes: Annotated[int, WIDTH] = 10
     """Classes to tell apart."""
     anytime: Annotated[float, AT_LEAST_0] = 0.0
     """What the answers before the last one count (0: only the last counts, as in the paper)."""

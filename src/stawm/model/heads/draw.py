@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Query, Scene, Score
-from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, AT_LEAST_1
+from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, WIDTH
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas, Painting
 from stawm.vision.decoders import ConvDecoder
 
@@ -20,7 +20,7 @@ Divergence = Literal["concatenated", "joint"]
 class DrawConfig(HeadConfig):
     """The drawing head: how a recall becomes a sketch, and sketches a canvas; and its loss."""
 
-    latent: Annotated[int, AT_LEAST_1] = 4
+    latent: Annotated[int, WIDTH] = 4
     """Numbers in the latent space of each glimpse."""
     canvas: Literal["addition", "bernoulli"] = "addition"
     start: Annotated[float, ANY] = -6.0
