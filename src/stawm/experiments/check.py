@@ -56,7 +56,7 @@ def check_types(record: Experiment | ModelConfig) -> None:
     try:
         record_from_dict(type(record), asdict(record))
     except CheckpointError as failure:
-        raise UsageError(f"a setting is of the wrong type: {str(failure.__cause__ or failure)[:300]}") from failure
+        raise UsageError(str(failure)) from failure
 
 
 def check_model(config: ModelConfig) -> None:

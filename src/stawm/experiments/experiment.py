@@ -217,7 +217,7 @@ def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
         return dacite.from_dict(kind, upgraded(values), dacite.Config(strict=True, cast=[tuple], type_hooks=hooks))
     except (dacite.DaciteError, UsageError, TypeError, AttributeError, KeyError, ValueError) as failure:
         reason = shorten(str(failure), LONGEST, placeholder=" …")
-        raise CheckpointError(f"this {kind.__name__} was not written by this version of stawm: {reason}") from failure
+        raise CheckpointError(f"this {kind.__name__} does not fit this version of stawm: {reason}") from failure
 
 
 def _memory(values: dict[str, Any]) -> MemoryConfig:
