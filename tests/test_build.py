@@ -22,7 +22,6 @@ LARGE = ImageConfig(height=4096, width=4096)
         {"hidden": 65_536},
         {"memory": HebbRosenblattConfig(size=16_384)},
         {"heads": heads(65_536), "memory": HebbRosenblattConfig(size=16_384), "hidden": 2},
-        {"heads": heads(latent=65_536)},
         {"glimpse": CnnConfig(filters=(65_536, 65_536), strides=(1, 1))},
         {"kind": "vae", "heads": heads(latent=65_536), "glimpse": CnnConfig(filters=(64,), strides=(1,))},
     ],
@@ -37,7 +36,7 @@ def test_a_model_with_too_many_weights_is_refused(change: dict[str, Any]) -> Non
     [
         {"image": LARGE, "context": CnnConfig(filters=(64, 1), strides=(1, 4096))},
         {"image": LARGE, "context": CnnConfig(block="mobilenet-v2")},
-        {"image": replace(LARGE, channels=1024), "context": CnnConfig(filters=(1, 1), strides=(2048, 1))},
+        {"image": replace(LARGE, channels=1024), "context": CnnConfig(filters=(1,), strides=(2048,))},
         {"glimpses": 1024, "glimpse_height": 1024, "glimpse_width": 1024, "glimpse": CnnConfig((1,), (1024,))},
         {"image": LARGE, "context": CnnConfig((1,), (2048,)), "glimpses": 100, "heads": heads(latent=2)},
     ],

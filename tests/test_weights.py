@@ -266,9 +266,9 @@ def test_the_first_format_with_its_sentences(folder: Path):
 
 def test_weights_of_another_model(folder: Path):
     config = json.loads((folder / "config.json").read_text())
-    other = with_model(heads=heads(7)).to_dict()
+    other = with_model(hidden=20).to_dict()
     (folder / "config.json").write_text(json.dumps(config | {"experiment": other}))
-    with pytest.raises(CheckpointError, match=r"of another model: .*classify") as error:
+    with pytest.raises(CheckpointError, match=r"of another model: .*policy") as error:
         load(folder)
     assert one_line(error)
 
@@ -283,3 +283,11 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="could not write"):
         export(build(TINY.model), TINY, tmp_path / "file" / "weights")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_weight_that_is_not_finite_is_named(folder: Path, value: float):
+    rewrite(folder, lambda tensors: tensors["what.bias"].fill_(value))
+    with pytest.raises(CheckpointError, match=r"what\.bias") as error:
+        load(folder)
+    assert one_line(error)

@@ -16,7 +16,7 @@ PAIRED = ("draw", "classify")
 
 def check(experiment: Experiment) -> None:
     """Refuse the first setting that is out of range, or does not go with the others."""
-    check_types(experiment)
+    check_types(experiment, Experiment, "`preset(name)`")
     check_ranges({part: getattr(experiment, part) for part in ("data", "training")})
     check_model(experiment.model)
     training, data, heads = experiment.training, experiment.data, experiment.model.heads
@@ -51,8 +51,10 @@ def check(experiment: Experiment) -> None:
         )
 
 
-def check_types(record: Experiment | ModelConfig) -> None:
+def check_types(record: Experiment | ModelConfig, kind: type[Experiment | ModelConfig], cure: str) -> None:
     """Refuse settings, made in Python, that are not of the types which their records say."""
+    if type(record) is not kind:
+        raise UsageError(f"given a {type(record).__name__}; give a {kind.__name__}, as {cure} is")
     try:
         record_from_dict(type(record), asdict(record))
     except CheckpointError as failure:
@@ -61,7 +63,7 @@ def check_types(record: Experiment | ModelConfig) -> None:
 
 def check_model(config: ModelConfig) -> None:
     """Refuse a model that cannot be built, or that answers nothing."""
-    check_types(config)
+    check_types(config, ModelConfig, "`preset(name).model`")
     check_ranges(config, "model.")
     for name in config.heads:
         if not isinstance(config.heads[name], HEADS[name].Config):

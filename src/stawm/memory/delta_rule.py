@@ -74,12 +74,13 @@ class DeltaRule(Memory):
         self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Corrections:
         """The empty memory of `batch` sequences."""
+        self.check_batch(batch)
         empty = torch.zeros(batch, 0, self.size, device=device, dtype=dtype)
         return Corrections(empty, empty)
 
     def write(self, state: Corrections, code: Float[Tensor, "batch memory"]) -> Corrections:
         """The state after the memory was corrected towards `code`; the state given stays as it was."""
-        self.check_width(code)
+        code = self.fitted(code, getattr(state, "directions", None))
         direction = F.normalize(code, dim=-1)
         correction = self.eta * (code - _read(state, direction))
         return Corrections(
@@ -89,8 +90,7 @@ class DeltaRule(Memory):
 
     def recall(self, state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
         """What `query` reads back, φ(Wᵀ q)."""
-        self.check_width(query)
-        return self.activation(_read(state, query))
+        return self.activation(_read(state, self.fitted(query, getattr(state, "directions", None))))
 
     def matrix(self, state: Corrections) -> Float[Tensor, "batch memory memory"]:
         """W, input by output."""

@@ -114,8 +114,8 @@ class HebbRosenblatt(Memory):
         theta: float = 0.5,
     ):
         super().__init__()
-        if size < 1:
-            raise UsageError(f"memory size {size} is too small; give at least 1")
+        if not isinstance(size, int) or size < 1:
+            raise UsageError(f"memory size {size!r} is too small or no whole number; give at least 1")
         if read not in ("codes", "responses"):
             raise UsageError(f"unknown memory read {read!r}; choose codes or responses")
         if form not in ("auto", "trace", "matrix"):
@@ -163,6 +163,7 @@ class HebbRosenblatt(Memory):
 
     def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> State:
         """The empty memory of `batch` sequences, where and as precise as the module unless told otherwise."""
+        self.check_batch(batch)
         device, dtype = device or self.shift.device, dtype or self.shift.dtype
         if self.form == "matrix":
             return Matrix(torch.zeros(batch, self.size, self.size, device=device, dtype=dtype))
@@ -213,7 +214,7 @@ class HebbRosenblatt(Memory):
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
     ) -> Recalls:
         """What each query reads back after each of `codes` is written; a known sequence may be quicker as a trace."""
-        self.check_codes(codes)
+        self.check_codes(codes, query)
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)
         whole = recall_trace if as_trace else recall_matrix
@@ -223,5 +224,4 @@ class HebbRosenblatt(Memory):
         return result
 
     def _fitted(self, vector: Tensor, state: State) -> Tensor:
-        self.check_width(vector)
-        return vector.to(state.weights.dtype if isinstance(state, Matrix) else state.codes.dtype)
+        return self.fitted(vector, state.weights if isinstance(state, Matrix) else getattr(state, "codes", None))

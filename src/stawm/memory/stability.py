@@ -33,6 +33,8 @@ def broken_conditions(delta: float, eta: float, theta: float) -> tuple[str, ...]
 
 def check_rates(delta: float, eta: float, theta: float, *, learnt: bool) -> None:
     """Refuse rates outside the region of Appendix A; fixed rates may also have δ = 0, a control that never forgets."""
+    if not all(isinstance(rate, int | float) for rate in (delta, eta, theta)):
+        raise UsageError(f"the memory's rates are {delta!r}, {eta!r} and {theta!r}; give three numbers")
     broken = broken_conditions(delta, eta, theta)
     if delta == 0 and not learnt:
         broken = broken[1:]

@@ -1,13 +1,14 @@
 """A run at one step, as one safetensors file: tensors, and the rest as JSON in its header. No pickles."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import Experiment
@@ -143,6 +144,18 @@ def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, st
         raise CheckpointError(f"there is no {path}; {cure}") from failure
     except (SafetensorError, OSError, ValueError) as failure:
         raise CheckpointError(f"{path} is truncated or damaged ({failure}); {cure}") from failure
+
+
+def broken_tensor(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds NaN or infinity; none if all are sound."""
+    return next((name for name, value in tensors.items() if not value.isfinite().all()), None)
+
+
+def not_finite(what: str, model: nn.Module) -> CheckpointError:
+    """The error that `what` a model made is not finite, with the weight that is to blame if there is one."""
+    weight = broken_tensor(model.state_dict())
+    because = f"for its weight {weight} holds NaN or infinity" if weight else "though all of its weights are"
+    return CheckpointError(f"the model's numbers are not finite ({what}), {because}; load or train it again")
 
 
 def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:

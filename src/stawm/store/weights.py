@@ -21,7 +21,7 @@ from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.files import write_bytes, write_text
 from stawm.memory.protocol import RATES
-from stawm.store.checkpoint import EXPERIMENT, newest_checkpoint, read_tensors, tensor_bytes
+from stawm.store.checkpoint import EXPERIMENT, broken_tensor, newest_checkpoint, read_tensors, tensor_bytes
 
 FORMAT = 2
 READ = (1, 2)
@@ -244,6 +244,8 @@ def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cu
             model = build(experiment.model)
     except UsageError as failure:
         raise CheckpointError(f"the settings in {source} make no model: {failure}; {cure}") from failure
+    if broken := broken_tensor(tensors):
+        raise CheckpointError(f"the weight {broken} in {source} holds NaN or infinity; {cure}")
     told = model.state_dict().get(MEMORY_RATES)
     try:
         model.load_state_dict(tensors)

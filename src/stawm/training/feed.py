@@ -12,6 +12,7 @@ from stawm.errors import UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import DataConfig, Experiment
 from stawm.model.readout import Readout
+from stawm.store.checkpoint import not_finite
 from stawm.training.batch_norm import settle
 from stawm.training.engine import generator_of
 
@@ -113,6 +114,8 @@ def stored_features(
     for indices in torch.arange(len(pictures)).split(batch_size):
         images = batch_of(pictures, indices, device).images
         features = readout.features(vary(images) if vary else images).float().cpu()
+        if not features.isfinite().all():
+            raise not_finite(f"what it made of {pictures.name}", readout.model)
         if kept is None:
             kept = torch.empty(len(pictures), features.shape[1])
         kept[indices] = features

@@ -1,13 +1,12 @@
 """Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
 
-import math
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 from stawm.data import load_data
 from stawm.data.image_set import Splits
-from stawm.errors import TrainingError, UsageError
+from stawm.errors import CheckpointError, TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.measure.evaluate import evaluate
@@ -42,6 +41,8 @@ def fit(
     """
     engine, run = start_engine(accelerator), Path(run)
     experiment = _experiment(experiment, run, resume)
+    if data is not None and not isinstance(data, Splits):
+        raise UsageError(f"given a {type(data).__name__} as data; give Splits(train, test) of two ImageSets")
     pictures = data or load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     feed = Feed(experiment, pictures, engine)
     trainer = Trainer(engine, experiment, feed.steps)
@@ -98,13 +99,13 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
     started = time.perf_counter()
     if trainer.config.settle and progress.epoch + 1 == trainer.config.epochs and trainer.taught is trainer.model:
         settle(trainer.exported, feed.train, trainer.experiment, trainer.engine)
-    found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
-    for name, value in found["terms"].items():
-        if not math.isfinite(value):
-            raise TrainingError(
-                f"epoch {progress.epoch + 1}: the term {name} is {value} on held-out images; the last checkpoint is "
-                "kept; try a lower training.learning_rate or a smaller training.clip_norm"
-            )
+    try:
+        found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
+    except CheckpointError as failure:
+        raise TrainingError(
+            f"epoch {progress.epoch + 1}: {failure}; the last checkpoint is kept; try a lower training.learning_rate "
+            "or a smaller training.clip_norm"
+        ) from failure
     timing = {
         "seconds": progress.seconds,
         "evaluation_seconds": time.perf_counter() - started,

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.images import Takes
 from stawm.vision.norms import GlimpseNorm
 
 Block = Literal["norm3", "plain4"]
@@ -36,6 +37,7 @@ class ConvEncoder(nn.Module):
             raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         given = f"{height}×{width}"
+        self.takes: Takes = (channels, height, width)
         self.held = channels * height * width
         """Numbers in a picture and in the maps that are made of it."""
         for inputs, outputs, stride in zip([channels, *filters], filters, strides, strict=False):

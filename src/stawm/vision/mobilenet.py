@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.images import Takes
 from stawm.vision.norms import GlimpseNorm
 
 FEATURES = 1280
@@ -63,6 +64,7 @@ class MobileNetV2(nn.Module):
     def __init__(self, channels: int, *, glimpses: int = 1) -> None:
         """A network for pictures of `channels` channels and any size, looked at `glimpses` times."""
         super().__init__()
+        self.takes: Takes = (channels, None, None)
         self.first = nn.Conv2d(channels, FIRST, 3, padding=1, bias=False)
         self.first_norm = GlimpseNorm(FIRST, glimpses)
         self.blocks = nn.ModuleList()
