@@ -217,6 +217,14 @@ class TestNotFinite:
         newest = newest_checkpoint(tmp_path)
         assert newest is not None and newest.step == 6
 
+    def test_a_run_that_has_died_stops_and_is_not_resumed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(fit_module, "died", lambda epochs, patience, chance: len(epochs) == patience - 4)
+        records = fit(TINY, tmp_path, data=digits())
+        assert next(records).epoch == 1
+        for go_on in (records, fit(None, tmp_path, resume=True, data=digits())):
+            with pytest.raises(TrainingError, match=r"died.* epoch 1,.*training\.learning_rate"):
+                next(go_on)
+
     def test_a_gradient_that_explodes_is_named_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         terms = Classification.terms
 

@@ -158,6 +158,8 @@ class TrainingConfig:
     """Batches of unvaried pictures for new statistics of batch norm: after training, or before a head learns."""
     checkpoint_every: Annotated[int, COUNT] = 250
     """Steps between checkpoints (0: none); there is always one at the end of an epoch."""
+    give_up: Annotated[int, COUNT] = 5
+    """Dead epochs in a row (no gradient passes and nothing is learnt) after which the run stops (0: never)."""
     start_from: str = ""
     """Trained weights to start from: a run, a folder of weights, or the name of weights that come with the package."""
     learns: str = ALL

@@ -42,6 +42,12 @@ class Feed:
         self.steps = len(self.train) // self.batch
         """Steps in an epoch; what does not fill a batch is left out, other pictures each time."""
 
+    @property
+    def chance(self) -> float:
+        """The error of always giving the commonest answer; 1 where pictures have no labels."""
+        labels = self.train.labels
+        return 1.0 if labels is None else 1 - labels.bincount().max().item() / len(labels)
+
     def store(self, taught: nn.Module, models: Iterable[nn.Module], *, fresh: bool) -> None:
         """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew.
 

@@ -1,8 +1,9 @@
 """Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 from stawm.data import load_data
 from stawm.data.image_set import Splits
@@ -10,14 +11,14 @@ from stawm.errors import CheckpointError, TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.measure.evaluate import evaluate
-from stawm.measure.health import warnings
+from stawm.measure.health import died, warnings
 from stawm.measure.sums import HEALTH, SCORE, TERM, averaged
 from stawm.store import checkpoint as checkpoints
 from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
-from stawm.training.journal import OnStep, Progress, Record, Step
+from stawm.training.journal import OnStep, Progress, Record, Step, read_metrics
 from stawm.training.schedule import learning_rate
 from stawm.training.trainer import Trainer
 
@@ -48,6 +49,8 @@ def fit(
     trainer = Trainer(engine, experiment, feed.steps)
     with Books(run, experiment, feed, trainer) as books:
         progress = books.open(resume)
+        epochs = [entry for entry in read_metrics(run) if entry["epoch"] <= progress.epoch]
+        _check_alive(epochs, experiment, feed.chance)
         if progress.epoch < experiment.training.epochs:
             feed.store(trainer.taught, trainer.models, fresh=progress.step == 0)
         while progress.epoch < experiment.training.epochs:
@@ -58,6 +61,22 @@ def fit(
             progress = Progress(step=progress.step, epoch=progress.epoch + 1)
             books.save(progress)
             yield record
+            epochs.append(record.to_dict())
+            _check_alive(epochs, experiment, feed.chance)
+
+
+def _check_alive(epochs: Sequence[dict[str, Any]], experiment: Experiment, chance: float) -> None:
+    """Stop a run that has died, before its first step if it had died when it was resumed."""
+    training = experiment.training
+    if not died(epochs, training.give_up, chance):
+        return
+    last = epochs[-1]
+    illness = next(iter(last["warnings"]), f"its gradients have a norm of {last['health']['gradient_norm']:.1g}")
+    raise TrainingError(
+        f"this run has died: for {training.give_up} epochs, up to epoch {last['epoch']}, it has learnt nothing; "
+        f"{illness}; start a new run, with a training.learning_rate below {training.learning_rate:g} (or set "
+        "training.give_up to 0 to go on whatever happens)"
+    )
 
 
 def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_step: OnStep | None) -> None:

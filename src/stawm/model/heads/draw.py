@@ -27,12 +27,14 @@ class DrawConfig(HeadConfig):
     """What the addition canvas is filled with at first: −6 is black, 0 grey."""
     temperature: Annotated[float, ABOVE_0] = 2.0
     """Of the Concrete masks of the Bernoulli canvas."""
+    mean: Literal["bernoulli", "concrete"] = "bernoulli"
+    """What those masks are at evaluation: alpha itself, or the mean of the Concrete variable that training samples."""
     beta: Annotated[float, AT_LEAST_0] = 4.0
     beta_scale: Annotated[float, ABOVE_0] = 128.0
     """The divergence counts β / this, for each image: 128 as in the paper's figures, 1 for the true β."""
     divergence: Divergence = "concatenated"
 
-    free = ("weight", "beta", "beta_scale", "divergence")
+    free = ("weight", "beta", "beta_scale", "divergence", "mean")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class DrawingHead(Head):
     def build(cls, config: DrawConfig, host: Host) -> "DrawingHead":
         """The drawing head of these settings; its decoder mirrors the glimpse network."""
         addition = config.canvas == "addition"
-        canvas: Canvas = AdditionCanvas(config.start) if addition else BernoulliCanvas(config.temperature)
+        canvas: Canvas = AdditionCanvas(config.start) if addition else BernoulliCanvas(config.temperature, config.mean)
         decoder = host.decoder(canvas.channels(host.channels))
         return cls(host.features, host.memory, config.latent, decoder, canvas)
 
