@@ -98,12 +98,13 @@ def holds_run(run: Path) -> bool:
     return (run / EXPERIMENT).exists() or bool(list_checkpoints(run))
 
 
-def experiment_of(run: Path) -> Experiment:
-    """The experiment of the run in this folder."""
+def experiment_of(run: Path, *, resume: bool = False) -> Experiment:
+    """The experiment of the run in this folder, which is to be resumed or only looked at."""
     path = run / EXPERIMENT
     if not path.exists():
         raise CheckpointError(
-            f"there is no run in {run} (no {EXPERIMENT}); give the folder of one, or start one without --resume"
+            f"there is no run in {run} (no {EXPERIMENT}); give the folder of one"
+            f"{', or start one without --resume' if resume else ''}"
         )
     try:
         return Experiment.from_dict(dict(json.loads(path.read_text(encoding="utf-8"))))

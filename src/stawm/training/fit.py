@@ -145,7 +145,7 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
 def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experiment:
     """The experiment to train: the one given for a new run, the run's own for one that is resumed."""
     if resume:
-        stored = checkpoints.experiment_of(run)
+        stored = checkpoints.experiment_of(run, resume=True)
         checkpoints.check_same(wanted or stored, stored, run)
         check(stored)
         return stored
