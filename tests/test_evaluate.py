@@ -114,7 +114,7 @@ def test_whatever_fails_is_told_and_leaves_the_model_in_its_mode(model: Stawm, i
     small = replace(images, images=torch.zeros(23, 1, 20, 20, dtype=torch.uint8))
     for wrong, told in ((beyond, "label 10"), (small, r"\[23, 1, 20, 20\]"), (images.images, "Tensor")):
         with unchecked(), pytest.raises(DataError, match=told):
-            evaluate(model, wrong)
+            evaluate(model, wrong)  # type: ignore[arg-type]
     with unchecked(), pytest.raises(UsageError, match="batch_size"):
         evaluate(model, images, batch_size=0)
     assert model.training is training and model.what.training is not training

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.head import Order, Query
 from stawm.vision.canvas import BernoulliCanvas
 from tiny_model import artist_of, head_of, heads, small
@@ -22,8 +23,7 @@ def test_a_query_stays_within_its_bound_in_training(order: Order, bound: float) 
 def test_the_order_of_dropout_is_a_setting_and_changes_no_trained_answer(order: Order) -> None:
     images = torch.rand(2, 1, 12, 12)
     plain = small().eval()
-    config = heads(4)["classify"].__class__(classes=4, query_dropout=order)
-    model = small(heads={"classify": config}).eval()
+    model = small(heads={"classify": ClassifyConfig(classes=4, query_dropout=order)}).eval()
     query = head_of(model).query
     assert isinstance(query, Query) and query.order == order
     model.load_state_dict(plain.state_dict())

@@ -126,8 +126,9 @@ def test_the_fixed_point_is_a_fixed_point():
 def test_the_equilibrium_is_where_a_memory_ends_that_is_written_again_and_again(name: str, delta: float, eta: float):
     codes, memory = drawn(5, 4, 6, largest=0.3), HebbRosenblatt(6, activation=name, form="matrix", delta=delta, eta=eta)
     memory, state = memory.double(), memory.start(1, dtype=torch.float64)
+    met: list[Tensor] = []
     for _ in range(round(15 / delta)):
-        met = []
+        met.clear()
         for code in codes:
             met.append(project(state, code[None], memory.rates(), "codes")[0])
             state = memory.write(state, code[None])

@@ -246,11 +246,11 @@ def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cu
         raise CheckpointError(f"the settings in {source} make no model: {failure}; {cure}") from failure
     if broken := broken_tensor(tensors):
         raise CheckpointError(f"the weight {broken} in {source} holds NaN or infinity; {cure}")
-    told = model.state_dict().get(MEMORY_RATES)
+    told, held = model.state_dict().get(MEMORY_RATES), tensors.get(MEMORY_RATES)
     try:
         model.load_state_dict(tensors)
-        if told is not None and not torch.equal(told, tensors.get(MEMORY_RATES, told)):
-            raise RuntimeError(f"{MEMORY_RATES} is {tensors[MEMORY_RATES].tolist()}, its settings say {told.tolist()}")
+        if told is not None and held is not None and not torch.equal(told, held):
+            raise RuntimeError(f"{MEMORY_RATES} is {held.tolist()}, its settings say {told.tolist()}")
     except RuntimeError as failure:
         reason = " ".join(str(failure).split())
         raise CheckpointError(f"the weights in {source} are of another model: {reason[:200]}; {cure}") from failure

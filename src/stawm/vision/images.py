@@ -13,7 +13,7 @@ SLACK = 0.5
 
 def check_images(images: Tensor, takes: Takes, network: nn.Module) -> None:
     """Refuse what is no batch of pictures for this network, with a `DataError`; while it is traced nothing is asked."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state():
         return
     wanted = f"[batch, {', '.join('any' if size is None else str(size) for size in takes)}] of floats in [0, 1]"
     if not isinstance(images, Tensor):
