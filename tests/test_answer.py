@@ -87,7 +87,7 @@ def test_the_memory_in_json():
 
 
 def test_numbers_are_such_that_json_has():
-    assert [rounded(value) for value in (0.123456, float("nan"), float("inf"))] == [0.1235, 0.0, 0.0]
+    assert [rounded(value) for value in (0.123456, float("nan"), float("inf"))] == [0.1235, None, None]
 
 
 def test_what_other_heads_answer_is_told_whatever_it_is():

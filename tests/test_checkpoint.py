@@ -237,3 +237,10 @@ class TestForeign:
         assert "of another model: " in self.refused(run, newest, tensors=lost)
         save_checkpoint(run, newest)
         assert [record.epoch for record in fit(TINY, run, data=digits(32, 5), resume=True)] == [2]
+
+
+def test_only_who_resumes_is_told_of_resuming(tmp_path: Path):
+    for resume in (False, True):
+        with pytest.raises(CheckpointError, match="no run in") as error:
+            experiment_of(tmp_path, resume=resume)
+        assert ("--resume" in str(error.value)) is resume

@@ -57,3 +57,11 @@ def test_a_blank_code_writes_nothing() -> None:
 def test_rates_outside_their_range_are_refused(eta: float) -> None:
     with pytest.raises(UsageError, match=r"model\.memory\.eta"):
         check(with_model(memory=DeltaRuleConfig(size=8, eta=eta)))
+
+
+def test_a_memory_that_was_loaded_has_the_saved_rate() -> None:
+    saved, loaded = DeltaRule(4, eta=0.3), DeltaRule(4)
+    loaded.load_state_dict(saved.state_dict())
+    assert loaded.eta == 0.3
+    with pytest.raises(UsageError, match="eta"):
+        DeltaRule(4, eta=2.0)

@@ -1,19 +1,21 @@
 """Evaluation counts every image once, whatever the batches, and refuses images that do not fit."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from stawm.data import ImageSet
-from stawm.errors import DataError
+from stawm.errors import CheckpointError, DataError, StawmError, UsageError
 from stawm.experiments.check import check_pictures
+from stawm.measure.controls import controls
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Judge
 from stawm.model.stawm import Stawm
-from tiny_model import head_of, heads, stawm
+from tiny_model import head_of, heads, stawm, unchecked
 from tiny_run import TINY, digits, some
 
 
@@ -86,3 +88,43 @@ def test_a_class_count_that_does_not_fit_is_refused(images: ImageSet, classes: i
 def test_a_label_beyond_the_classes_is_refused(images: ImageSet):
     with pytest.raises(DataError, match=r"13 classes.* 10"):
         check_pictures(replace(images, labels=torch.full((23,), 12)), TINY.model)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"labels": torch.full((23,), -1)}, "label -1"),
+        ({"labels": torch.zeros(22, dtype=torch.int64)}, r"\[22\].*\[23\]"),
+        ({"labels": torch.zeros(23)}, "float32"),
+        ({"labels": [0] * 23}, "list"),
+        ({"images": torch.rand(23, 1, 28, 28)}, "float32.*uint8"),
+        ({"images": torch.zeros(23, 28, 28, dtype=torch.uint8)}, r"\[23, 28, 28\]"),
+    ],
+)
+def test_a_set_that_is_none_cannot_be_made(images: ImageSet, change: dict[str, Any], told: str):
+    with unchecked(), pytest.raises(DataError, match=told):
+        replace(images, **change)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_whatever_fails_is_told_and_leaves_the_model_in_its_mode(model: Stawm, images: ImageSet, training: bool):
+    model.train(training)
+    model.what.train(not training)
+    beyond = replace(images, labels=torch.full((23,), 10))
+    small = replace(images, images=torch.zeros(23, 1, 20, 20, dtype=torch.uint8))
+    for wrong, told in ((beyond, "label 10"), (small, r"\[23, 1, 20, 20\]"), (images.images, "Tensor")):
+        with unchecked(), pytest.raises(DataError, match=told):
+            evaluate(model, wrong)  # type: ignore[arg-type]
+    with unchecked(), pytest.raises(UsageError, match="batch_size"):
+        evaluate(model, images, batch_size=0)
+    assert model.training is training and model.what.training is not training
+
+
+@pytest.mark.parametrize("part", ["context", "what", "heads.classify.classify"])
+def test_weights_that_are_not_finite_are_named_not_measured(model: Stawm, images: ImageSet, part: str):
+    with torch.no_grad():
+        next(model.get_submodule(part).parameters()).flatten()[0] = torch.nan
+    with pytest.raises(CheckpointError, match=part.removeprefix("heads.")):
+        evaluate(model, images)
+    with pytest.raises(StawmError, match=part.removeprefix("heads.")):
+        controls(model, images)

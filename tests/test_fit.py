@@ -206,12 +206,25 @@ class TestNotFinite:
     def test_a_term_that_is_not_finite_on_held_out_images_stops_the_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        found = {"terms": {"cross_entropy": float("inf")}, "scores": {}}
-        monkeypatch.setattr(fit_module, "evaluate", lambda *given, **more: found)
-        with pytest.raises(TrainingError, match=r"epoch 1: .*cross_entropy is inf"):
+        terms = Classification.terms
+
+        def spoilt(self: Classification, episode: Any, batch: Batch) -> dict[str, Tensor]:
+            share = 1 if episode.logits.requires_grad else float("inf")
+            return {name: share * term for name, term in terms(self, episode, batch).items()}
+
+        monkeypatch.setattr(Classification, "terms", spoilt)
+        with pytest.raises(TrainingError, match=r"epoch 1: .*cross_entropy"):
             list(fit(TINY, tmp_path, data=digits()))
         newest = newest_checkpoint(tmp_path)
         assert newest is not None and newest.step == 6
+
+    def test_a_run_that_has_died_stops_and_is_not_resumed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(fit_module, "died", lambda epochs, patience, chance: len(epochs) == patience - 4)
+        records = fit(TINY, tmp_path, data=digits())
+        assert next(records).epoch == 1
+        for go_on in (records, fit(None, tmp_path, resume=True, data=digits())):
+            with pytest.raises(TrainingError, match=r"died.* epoch 1,.*training\.learning_rate"):
+                next(go_on)
 
     def test_a_gradient_that_explodes_is_named_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         terms = Classification.terms

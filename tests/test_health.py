@@ -1,12 +1,13 @@
 """Health as numbers worked out by hand, and a warning for each illness but none for a healthy run."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from stawm.measure.health import health, warnings
+from stawm.measure.health import died, health, warnings
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode
@@ -140,3 +141,34 @@ def test_a_collapse_to_one_place_is_told():
 def test_moving_over_images_or_over_glimpses_is_no_collapse(axis: int):
     centres = torch.rand(BATCH, GLIMPSES, 2).select(axis, 0).unsqueeze(axis).expand(BATCH, GLIMPSES, 2) - 0.5
     assert warnings(examined(where=poses(centres))) == []
+
+
+def epoch(loss: float, error: float | None = 0.9, silent: float = 1.0, norm: float = 1.0) -> dict[str, Any]:
+    """As much of the record of an epoch as tells whether it was dead."""
+    score = {} if error is None else {"error": error}
+    health = {"recalls_silent": silent, "recalls_saturated": 0.0, "gradient_norm": norm}
+    return {"health": health, "train": {"loss": loss} | score}
+
+
+FIRST = epoch(2.6)
+DEAD = epoch(2.6)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "dead"),
+    [
+        ([FIRST, DEAD, DEAD, DEAD], True),
+        ([FIRST, DEAD, DEAD], False),
+        ([FIRST, *[epoch(2.6, silent=0.2)] * 9], False),
+        ([FIRST, *[epoch(2.6, silent=0.2, norm=0.0)] * 3], True),
+        ([FIRST, DEAD, epoch(2.6, error=0.8), DEAD], False),
+        ([FIRST, DEAD, epoch(2.5), DEAD], False),
+        ([FIRST, DEAD, epoch(2.59), DEAD], True),
+        ([epoch(90.0, None), *[epoch(89.9, None)] * 3], True),
+        ([epoch(90.0, None), epoch(80.0, None), epoch(70.0, None), epoch(60.0, None)], False),
+        ([epoch(2.3, silent=0.1), epoch(0.4, 0.1, silent=0.1), *[DEAD] * 3], True),
+    ],
+)
+def test_a_run_is_dead_if_nothing_passes_and_nothing_is_learnt(epochs: list[dict[str, Any]], dead: bool):
+    assert died(epochs, 3, chance=0.9) is dead
+    assert not died(epochs, 0, chance=0.9), "never"

@@ -72,10 +72,37 @@ def test_the_rates_follow_their_equations():
     torch.testing.assert_close(rates.theta, 0.5 * c)
 
 
-def test_only_learnt_rates_are_weights():
-    assert HebbRosenblatt(4).state_dict() == {}
-    assert list(HebbRosenblatt(4, learn_rates=True).state_dict()) == ["shift"]
+def test_rates_are_of_the_state_and_only_learnt_ones_are_parameters():
+    assert HebbRosenblatt(4, delta=0.3).state_dict()["starting_rates"].tolist() == [0.3, 0.4, 0.5]
+    assert list(HebbRosenblatt(4, learn_rates=True).state_dict()) == ["shift", "starting_rates"]
     assert list(HebbRosenblatt(4).parameters()) == []
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_a_memory_that_was_loaded_computes_what_the_saved_one_did(learn: bool):
+    codes, query = drawn(19, 2, 3, 6), drawn(20, 2, 6)
+    saved = HebbRosenblatt(6, learn_rates=learn, delta=0.3, eta=0.7, theta=0.1)
+    if learn:
+        with torch.no_grad():
+            saved.shift.copy_(torch.tensor([0.3, -0.2, 0.1]))
+    loaded = HebbRosenblatt(6, learn_rates=learn)
+    assert not torch.equal(loaded(codes, query).recalls, saved(codes, query).recalls)
+    loaded.load_state_dict(saved.state_dict())
+    assert torch.equal(loaded(codes, query).recalls, saved(codes, query).recalls)
+
+
+def test_a_state_without_rates_leaves_them_as_they_are():
+    memory = HebbRosenblatt(4, delta=0.3)
+    memory.load_state_dict({})
+    assert memory.starting_rates == (0.3, 0.4, 0.5)
+
+
+@pytest.mark.parametrize("rates", [[0.2, 0.4], [float("nan"), 0.4, 0.5], [0.5, 0.4, 0.5], [0.2, 0.4, -1.0]])
+def test_rates_that_the_memory_cannot_take_are_not_loaded(rates: list[float]):
+    memory = HebbRosenblatt(4)
+    with pytest.raises(RuntimeError, match="starting_rates"):
+        memory.load_state_dict({"starting_rates": torch.tensor(rates)})
+    assert memory.starting_rates == (0.2, 0.4, 0.5)
 
 
 @pytest.mark.parametrize("form", ["trace", "matrix"])
@@ -195,11 +222,11 @@ def test_controls_may_never_forget_and_pass_nothing_on():
 
 def test_codes_that_do_not_fit_are_refused():
     memory = HebbRosenblatt(4)
-    with pytest.raises(UsageError, match=r"width 5.*width 4"):
+    with pytest.raises(UsageError, match=r"\[2, 5\].*\[2, 4\]"):
         memory.write(memory.start(2), torch.ones(2, 5))
-    with pytest.raises(UsageError, match="width 3 does not fit"):
+    with pytest.raises(UsageError, match=r"\[2, 3\].*\[2, 4\]"):
         memory.recall(memory.start(2), torch.ones(2, 3))
-    with pytest.raises(UsageError, match=r"\(2, 0, 4\).*at least 1, 4\]"):
+    with pytest.raises(UsageError, match=r"\[2, 0, 4\].*at least 1, 4\]"):
         memory(torch.ones(2, 0, 4), torch.ones(2, 4))
-    with pytest.raises(UsageError, match=r"\(2, 3, 5\) cannot be written"):
+    with pytest.raises(UsageError, match=r"\[2, 3, 5\].* cannot be written"):
         memory(torch.ones(2, 3, 5), torch.ones(2, 5))

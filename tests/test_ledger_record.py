@@ -20,7 +20,7 @@ from stawm.ledger.record import Told, entry_of
 from stawm.measure.controls import controls
 from stawm.measure.evaluate import evaluate
 from stawm.store.sessions import SESSIONS, this_machine
-from stawm.store.weights import load, sha256_of
+from stawm.store.weights import fingerprint, load
 from stawm.training.fit import fit
 from tiny_command import TINY_MODEL
 from tiny_entry import entry
@@ -74,7 +74,7 @@ def test_a_result_is_measured_on_the_whole_test_set(plain: Path):
     assert (found.name, found.kind, found.experiment.name, found.seed, found.note) == (
         *("mine", "result", "mnist-5k-classify", 4, "quick"),
     )
-    assert found.weights == sha256_of(plain / "weights" / "model.safetensors")
+    assert found.weights == fingerprint(load(plain))
     assert found.data.train == few().train.checksum
     assert found.data.test == few().test.checksum
     assert (found.epochs, found.validation, found.source) == (2, None, "")
@@ -125,7 +125,7 @@ def test_the_entry_that_a_run_started_from_is_found_by_its_weights(plain: Path, 
     other, first = entry("other"), entry_of(plain, Told("first", chosen_by="the paper"))
     found = entry_of(tmp_path / "run", told, [other, first])
     assert found.source == "first"
-    assert found.started_from == first.weights == sha256_of(plain / "weights" / "model.safetensors")
+    assert found.started_from == first.weights == fingerprint(load(plain))
     assert found.experiment.training.start_from == "runs/first"
     assert "--run runs/mine " in found.command
     assert found.command.endswith("--training.start-from runs/first")

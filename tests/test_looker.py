@@ -14,7 +14,7 @@ from stawm.data.pictures import pixels_of, whole
 from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.data.sets.celeba import face
-from stawm.errors import UsageError
+from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
 from stawm.look.answer import Look, to_json
@@ -223,3 +223,11 @@ def test_what_was_shown_is_not_touched_by_the_look(tmp_path: Path):
     first, second = look(looker, prepared), look(looker, prepared)
     assert all(torch.equal(one.pixels, old) for one, old in zip(prepared, before, strict=True))
     assert [to_json(one) for one in first] == [to_json(one) for one in second]
+
+
+def test_an_answer_that_is_not_finite_is_not_told():
+    looker = looker_of(SMALL)
+    with torch.no_grad():
+        looker.model.what.bias[0] = torch.nan
+    with pytest.raises(CheckpointError, match=r"what\.bias"):
+        looker.look(noise(looker), ["a", "b", "c"])

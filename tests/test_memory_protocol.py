@@ -10,6 +10,7 @@ from torch import Tensor
 from stawm.errors import UsageError
 from stawm.memory.protocol import MEMORIES, Memory, MemoryConfig, build_memory
 from tiny_codes import drawn
+from tiny_model import unchecked
 
 RULES = list(MEMORIES)
 SIZE = 9
@@ -107,3 +108,27 @@ def test_a_rule_of_the_users_needs_four_methods() -> None:
     found = Mean(4)(codes, codes[:, :2])
     torch.testing.assert_close(found.recalls[:, 1, 2], codes.mean(1))
     assert Mean(4).matrix(found.state) is None and Mean(4).contents(codes) is None
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_wrong_calls_are_refused_with_what_was_given_and_wanted(rule: str) -> None:
+    memory, codes, query = memory_of(rule), drawn(6, 2, 3, SIZE), drawn(7, 2, SIZE)
+    state = memory.start(2, dtype=torch.float64)
+    wrong = {
+        "[2, 9]": [(memory, (query, query)), (memory.write, (memory.start(3), query))],
+        "[3, 9]": [(memory, (codes, drawn(8, 3, SIZE))), (memory.recall, (state, drawn(8, 3, SIZE)))],
+        "[9]": [(memory, (codes, query[0])), (memory.write, (state, query[0]))],
+        "float32": [(memory, (codes, query.float()))],
+        "int64": [(memory, (codes.long(), query)), (memory.recall, (state, query.long()))],
+        "meta": [(memory, (codes, query.to("meta"))), (memory.write, (state, query.to("meta")))],
+        "NoneType": [(memory, (None, query)), (memory.write, (state, None))],
+        "no state": [(memory.write, (None, query)), (memory.recall, (None, query))],
+        "-1": [(memory.start, (-1,))],
+        "'2'": [(memory.start, ("2",))],
+    }
+    with unchecked():
+        for told, calls in wrong.items():
+            for call, given in calls:
+                with pytest.raises(UsageError) as error:
+                    call(*given)
+                assert told in str(error.value) and "\n" not in str(error.value)

@@ -8,8 +8,10 @@ import torch
 
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build, judge_of, learning_part
-from stawm.experiments.experiment import Experiment, ImageConfig
+from stawm.experiments.describe import parameters
+from stawm.experiments.experiment import ALL, Experiment, ImageConfig
 from stawm.experiments.presets import PRESETS, preset
+from stawm.experiments.presets.mnist import CLIPPED_BY_NORM, STATISTICS_APART, WHOLE_BATCHES
 from stawm.experiments.recipe import changes
 from stawm.model.heads.head import Batch
 from stawm.model.stawm import Stawm
@@ -77,6 +79,37 @@ def test_departures_are_about_settings_and_a_recipe_departs_where_it_says(experi
         assert sorted(name for one in own for name in one.fields) == sorted(changes(experiment, paper))
         inherited = {name for one in experiment.departures if one in paper.departures for name in one.fields}
         assert inherited.isdisjoint(changes(experiment, paper))
+
+
+@pytest.mark.parametrize("experiment", PRESETS.values(), ids=PRESETS)
+def test_what_paper_and_scripts_say_otherwise_is_told(experiment: Experiment) -> None:
+    """Derived from the settings: whoever has a memory says how it is read and whether its rates learn, and so on."""
+    model, told = experiment.model, {name for one in experiment.departures for name in one.fields}
+    heads = {f"model.heads.{name}" for name in model.heads}
+    expected = {"model.heads.draw.beta_scale"} if "draw" in model.heads else set()
+    if model.kind == "stawm":
+        expected |= {"model.memory.read", "model.where", "model.memory.learn_rates"}
+        expected |= {"model.heads.classify.query_dropout"} & {f"{head}.query_dropout" for head in heads}
+        normed = "norm3" in (model.context.block, model.glimpse.block) or model.glimpse.block == "mobilenet-v2"
+        assert (STATISTICS_APART in experiment.departures) == normed
+    if experiment.data.name == "cifar10":
+        expected |= {"data.shift"}
+    if model.draws and model.draws.canvas == "bernoulli":
+        expected |= {"model.heads.draw.mean"}
+    if len(model.heads) > 1 and experiment.training.learns == ALL:
+        expected |= {"model.heads.draw.weight"}
+    assert expected <= told
+    assert {CLIPPED_BY_NORM, WHOLE_BATCHES} <= set(experiment.departures)
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("mnist-5k-")])
+def test_a_small_sibling_is_smaller_in_sizes_and_data(name: str) -> None:
+    small, full = PRESETS[name], preset(PRESETS[name].of)
+    assert small.data.name == "mnist-5k" and small.model.memory.size < full.model.memory.size
+    assert (
+        small.model.hidden_size == 2 * small.model.memory.size and full.model.hidden_size == 2 * full.model.memory.size
+    )
+    assert parameters(small).learning < parameters(full).learning
 
 
 def test_a_script_adds_a_preset_of_its_own() -> None:

@@ -85,12 +85,28 @@ def test_a_thread_that_asks_while_another_imports_waits_for_everything(monkeypat
 
 
 def test_an_import_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch):
-    fruits, points = named(), [EntryPoint(name="broken", value="json:nothing", group="stawm.fruits")]
-    monkeypatch.setattr(module, "entry_points", lambda group: points)
-    with pytest.raises(AttributeError):
+    fruits, points = named(), []
+    monkeypatch.setattr(module, "entry_points", lambda group: [points.pop()])
+    with pytest.raises(IndexError):
         list(fruits)
-    points[0] = EntryPoint(name="dumps", value="json:dumps", group="stawm.fruits")
+    points.append(EntryPoint(name="dumps", value="json:dumps", group="stawm.fruits"))
     assert list(fruits) == ["dumps"]
+
+
+@pytest.mark.parametrize("value", ["json:nothing", "no.such.module:thing", "this:is:none"])
+def test_a_broken_entry_point_is_named_and_the_others_work(
+    value: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    values = {"broken": value, "dumps": "json:dumps"}
+    points = [EntryPoint(name=name, value=one, group="stawm.fruits") for name, one in values.items()]
+    monkeypatch.setattr(module, "entry_points", lambda group: points)
+    fruits = named()
+    assert list(fruits) == ["dumps"]
+    [record] = caplog.records
+    with pytest.raises(UsageError, match="broken") as error:
+        fruits["broken"]
+    for told in (record.getMessage(), str(error.value)):
+        assert value in told and "\n" not in told
 
 
 def test_other_packages_add_by_entry_point(monkeypatch: pytest.MonkeyPatch):

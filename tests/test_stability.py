@@ -12,6 +12,7 @@ from stawm.memory.hebb_rosenblatt import HebbRosenblatt, project
 from stawm.memory.stability import (
     broken_conditions,
     check_rates,
+    equilibrium,
     fixed_point,
     gamma_bound,
     iterate_gamma,
@@ -118,6 +119,29 @@ def test_the_fixed_point_is_a_fixed_point():
     again = 0.5 / 0.3 * overlaps(codes) @ phi(0.5 * codes + gamma)
     torch.testing.assert_close(again, gamma, rtol=1e-12, atol=1e-12)
     assert gamma.min() >= 0 and gamma.max() > 0.1
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+@pytest.mark.parametrize(("delta", "eta"), [(0.2, 0.4), (0.9, 1.0)])
+def test_the_equilibrium_is_where_a_memory_ends_that_is_written_again_and_again(name: str, delta: float, eta: float):
+    codes, memory = drawn(5, 4, 6, largest=0.3), HebbRosenblatt(6, activation=name, form="matrix", delta=delta, eta=eta)
+    memory, state = memory.double(), memory.start(1, dtype=torch.float64)
+    met: list[Tensor] = []
+    for _ in range(round(15 / delta)):
+        met.clear()
+        for code in codes:
+            met.append(project(state, code[None], memory.rates(), "codes")[0])
+            state = memory.write(state, code[None])
+    found = equilibrium(codes, delta, eta, 0.5, memory.activation, tolerance=1e-14)
+    torch.testing.assert_close(found, torch.stack(met), rtol=1e-6, atol=1e-9)
+    printed = fixed_point(codes, delta, eta, 0.5, memory.activation)
+    assert (printed.sum() > 1.05 * found.sum()).item(), "the lost 1/N lets every write count at every step"
+
+
+def test_at_small_rates_the_equilibrium_is_the_printed_one_with_its_share():
+    codes, phi = drawn(6, 4, 6, largest=1.0), activation_for("relu6")
+    found = equilibrium(codes, 1e-6, 2e-6, 0.5, phi)
+    torch.testing.assert_close(found, fixed_point(codes, 4e-6, 2e-6, 0.5, phi), rtol=1e-4, atol=1e-6)
 
 
 def test_a_fixed_point_not_reached_is_an_error():

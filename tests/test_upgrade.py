@@ -1,5 +1,6 @@
 """Experiments as earlier versions wrote them are read: words are dropped, settings get their new names."""
 
+from dataclasses import replace
 from typing import Any
 
 from stawm.experiments.experiment import Experiment
@@ -23,12 +24,14 @@ def before_heads() -> dict[str, Any]:
     model |= {"classes": classify["classes"], "draw": draw}
     model["memory"] = {name: value for name, value in model["memory"].items() if name != "rule"}
     training |= {"label_smoothing": classify["label_smoothing"]}
+    draw.pop("mean")
     return values | {"model": model, "training": training, "objective": objective}
 
 
 def test_an_experiment_of_the_first_version_has_the_same_settings() -> None:
-    read = Experiment.from_dict(before_heads())
-    assert read.plain() == preset("mnist-sketchpad").plain()
+    read, now = Experiment.from_dict(before_heads()), preset("mnist-sketchpad")
+    classify = {"classify": replace(now.model.heads["classify"], query_dropout="after")}
+    assert read.plain() == replace(now, model=replace(now.model, heads=now.model.heads | classify)).plain()
     assert (read.about, read.published, read.departures) == ("as it was", None, ())
 
 
@@ -41,3 +44,9 @@ def test_a_head_that_learnt_alone_was_called_head() -> None:
     values = before_heads()
     values["training"]["learns"] = "head"
     assert Experiment.from_dict(values).training.learns == "classify"
+
+
+def test_a_query_was_dropped_out_after_its_relu6_before_that_was_a_setting() -> None:
+    values = preset("mnist-classify-8").to_dict()
+    del values["model"]["heads"]["classify"]["query_dropout"]
+    assert Experiment.from_dict(values).settings["model.heads.classify.query_dropout"] == "after"

@@ -2,17 +2,19 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import stawm
 from stawm.errors import CheckpointError, StorageError, UsageError
 from stawm.experiments.build import build
 from stawm.files import SEAL, write_json
-from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors
+from stawm.store.checkpoint import list_checkpoints, load_checkpoint, read_tensors, tensor_bytes
 from stawm.store.weights import export, fingerprint, load, load_trained, packaged, sha256_of
 from stawm.training.fit import fit
 from tiny_model import heads
@@ -150,10 +152,32 @@ def test_half_precision_is_for_matrices_only_and_comes_back_as_single(tmp_path: 
     assert not torch.equal(loaded(images).logits, model(images).logits)
 
 
-def test_the_fingerprint_is_the_sha256_of_the_exported_file(tmp_path: Path):
+def test_the_fingerprint_is_that_of_a_file_without_rates_as_earlier_versions_wrote_it():
     model = build(TINY.model)
-    export(model, TINY, tmp_path)
-    assert fingerprint(model) == hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest()
+    state = model.state_dict()
+    del state["memory.starting_rates"]
+    assert fingerprint(model) == hashlib.sha256(tensor_bytes(state, {"format": "pt"})).hexdigest()
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
+    """Change the tensors of a folder of weights."""
+    tensors, header = read_tensors(folder / "model.safetensors", "")
+    change(tensors)
+    (folder / "model.safetensors").write_bytes(tensor_bytes(tensors, header))
+
+
+def test_files_without_rates_have_those_of_their_settings(folder: Path):
+    before = load(folder).state_dict()
+    rewrite(folder, lambda tensors: tensors.pop("memory.starting_rates"))
+    after = load(folder).state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_rates_that_are_not_those_of_the_settings_are_of_another_model(folder: Path):
+    rewrite(folder, lambda tensors: tensors["memory.starting_rates"].mul_(1.01))
+    with pytest.raises(CheckpointError, match=r"another model.*starting_rates") as error:
+        load(folder)
+    assert one_line(error)
 
 
 def test_classes_have_the_names_of_their_data_set(tmp_path: Path):
@@ -238,6 +262,35 @@ def test_a_broken_config(folder: Path, text: str):
         load(folder)
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("experiment", "model", "memory", "size"), 10**9),
+        (("experiment", "model", "hidden"), 65_536),
+        (("experiment", "model", "glimpses"), 10**400),
+        (("experiment", "model", "context", "filters"), [4, 0]),
+        (("experiment", "model", "context", "strides"), [2, 0]),
+        (("experiment", "model", "context", "strides"), "x"),
+        (("experiment", "model", "memory"), {}),
+        (("experiment", "model", "image", "channels"), True),
+        (("experiment", "training", "learning_rate"), float("nan")),
+        (("classes",), ["0", "1"]),
+        (("classes",), list(range(10))),
+        (("metrics",), 3),
+    ],
+)
+def test_settings_that_no_model_can_have(folder: Path, place: tuple[str, ...], value: Any):
+    config = json.loads((folder / "config.json").read_text())
+    part = config
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    write_json(folder / "config.json", config)
+    with pytest.raises(CheckpointError) as error:
+        load(folder)
+    assert one_line(error)
+
+
 def test_a_later_format(folder: Path):
     config = json.loads((folder / "config.json").read_text())
     write_json(folder / "config.json", config | {"format": 4})
@@ -256,9 +309,9 @@ def test_the_first_format_with_its_sentences(folder: Path):
 
 def test_weights_of_another_model(folder: Path):
     config = json.loads((folder / "config.json").read_text())
-    other = with_model(heads=heads(7)).to_dict()
+    other = with_model(hidden=20).to_dict()
     write_json(folder / "config.json", config | {"experiment": other})
-    with pytest.raises(CheckpointError, match=r"of another model: .*classify") as error:
+    with pytest.raises(CheckpointError, match=r"of another model: .*policy") as error:
         load(folder)
     assert one_line(error)
 
@@ -273,3 +326,11 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="could not write"):
         export(build(TINY.model), TINY, tmp_path / "file" / "weights")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_weight_that_is_not_finite_is_named(folder: Path, value: float):
+    rewrite(folder, lambda tensors: tensors["what.bias"].fill_(value))
+    with pytest.raises(CheckpointError, match=r"what\.bias") as error:
+        load(folder)
+    assert one_line(error)

@@ -1,8 +1,11 @@
 """A model small enough to be looked into by tests."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import jaxtyping
 import torch
 from torch import nn
 
@@ -69,3 +72,13 @@ def silent(model: nn.Module) -> list[str]:
     """The names of the parameters that got no gradient."""
     weights = model.named_parameters()
     return [name for name, weight in weights if weight.grad is None or not weight.grad.any()]
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """The package as users run it: without the suite's checks of shapes, which would refuse a wrong call first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)

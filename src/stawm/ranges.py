@@ -1,6 +1,7 @@
 """Which numbers a setting may take, said beside the setting: `learning_rate: Annotated[float, AT_LEAST_0] = 1e-3`."""
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -18,23 +19,35 @@ class Range:
     open_low: bool = False
     open_high: bool = False
 
-    def __contains__(self, number: float) -> bool:
+    def __contains__(self, number: object) -> bool:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return False
         above = self.low < number if self.open_low else self.low <= number
         below = number < self.high if self.open_high else number <= self.high
-        return math.isfinite(number) and above and below
+        return above and below and abs(number) <= LARGEST
 
     def __str__(self) -> str:
         if math.isinf(self.high):
             return f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
         first = "above" if self.open_low else "from"
         last = "up to, but not including," if self.open_high else "up to"
-        return f"{first} {self.low:g} {last} {self.high:g}"
+        return f"{first} {self.low:g} {last} {_told(self.high)}"
 
+
+LARGEST = sys.float_info.max
+"""Of all numbers that are finite; a whole number may lie beyond."""
+MOST_ENTRIES = 256
+"""Of a setting that is a list."""
 
 ANY = Range(low=-math.inf)
 AT_LEAST_0 = Range()
 AT_LEAST_1 = Range(low=1)
 ABOVE_0 = Range(open_low=True)
+COUNT = Range(high=1_000_000_000)
+SIDE = Range(low=1, high=4096)
+"""Of pictures and glimpses, in pixels."""
+WIDTH = Range(low=1, high=65_536)
+"""Of a layer: filters, units, classes."""
 SHARE = Range(high=1.0)
 BELOW_1 = Range(high=1.0, open_high=True)
 
@@ -59,9 +72,17 @@ def check_ranges(record: Any, prefix: str = "") -> None:
     """Refuse the first setting that lies outside its range."""
     for name, value, wanted in leaves(record, prefix):
         numbers = value if isinstance(value, tuple) else (value,)
+        if len(numbers) > MOST_ENTRIES:
+            raise UsageError(f"{name} has {len(numbers):,} entries; give at most {MOST_ENTRIES}")
         for number in numbers:
             if wanted is not None and number is not None and number not in wanted:
-                raise UsageError(f"{name} is {number:g}; give a number {wanted}")
+                raise UsageError(f"{name} is {_told(number)}; give a number {wanted}")
+
+
+def _told(value: Any) -> str:
+    if type(value) is int:
+        return str(value) if abs(value) <= LARGEST else "beyond all bounds"
+    return f"{value:g}" if isinstance(value, float) else repr(value)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Things by name that anybody may add to: a module of this package, a user's own script, or a Python entry point."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from stawm.errors import UsageError
 
+logger = logging.getLogger(__name__)
 Thing = TypeVar("Thing")
 Added = TypeVar("Added")
 
@@ -26,6 +28,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked."""
         self.what, self.home, self.group, self.kind = what, home, group, kind
         self._things: dict[str, Thing] = {}
+        self._broken: dict[str, str] = {}
         self._complete = self._finding = False
         self._lock = RLock()
 
@@ -53,6 +56,8 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         things = self._found()
         if name in things:
             return things[name]
+        if name in self._broken:
+            raise UsageError(f"the {self.what} {name!r} of {self._broken[name]}")
         near = get_close_matches(name, things, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
@@ -95,7 +100,14 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
                     self.add(thing.name, thing)
         for point in entry_points(group=self.group):
             if point.name not in self._things:
-                self.add(point.name, point.load())
+                try:
+                    self.add(point.name, point.load())
+                except Exception as failure:  # Code of others may raise anything.
+                    reason = " ".join(f"{type(failure).__name__}: {failure}".split())
+                    self._broken[point.name] = (
+                        f"{point.value} cannot be loaded ({reason}); update or remove its package"
+                    )
+                    logger.warning("the %s %r of %s", self.what, point.name, self._broken[point.name])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -13,6 +13,7 @@ from stawm.model.readout import Readout
 from stawm.model.stawm import Encoder
 from stawm.vision.canvas import Painting
 from stawm.vision.decoders import ConvDecoder
+from stawm.vision.images import check_images
 
 
 class BetaVae(nn.Module):
@@ -34,13 +35,18 @@ class BetaVae(nn.Module):
         self, images: Float[Tensor, "batch channel height width"], generator: Generator | None = None
     ) -> Answered:
         """The drawing, sampled in training and of the mean at evaluation; and the belief, always from the mean."""
-        features = self.encoder(images)
+        features = self.seen(images)
         mean, log_variance = self.mean(features), self.log_variance(features)
         latent = sampled(mean, log_variance, generator) if self.training else mean
         sketch = self.decoder(F.relu(self.expand(latent)))[:, None]
         drawn = Depiction(mean[:, None], log_variance[:, None], Painting(torch.sigmoid(sketch), sketch, None))
         believed = {} if self.classify is None else {"classify": Belief(self.classify(mean)[:, None])}
         return Answered({**believed, "draw": drawn})
+
+    def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
+        """The features of each picture; what the model cannot take is a `DataError`."""
+        check_images(images, self.encoder.takes, self.encoder)
+        return self.encoder(images)
 
 
 class LatentReadout(Readout[BetaVae]):
@@ -51,11 +57,12 @@ class LatentReadout(Readout[BetaVae]):
         if model.classify is None:
             raise UsageError("this model has no classifier to learn; build one with a head that classifies")
         super().__init__(model, model.classify)
+        self.width = model.mean.out_features
 
     @torch.no_grad()
     def features(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
         """μ of each picture."""
-        return self.model.mean(self.model.encoder(images))
+        return self.model.mean(self.model.seen(images))
 
     def answers(self, features: Float[Tensor, "batch features"]) -> Answered:
         """What the classifier takes these means for."""

@@ -101,7 +101,7 @@ def _base(what: str, arguments: Sequence[str]) -> "Experiment":
     recipe = _recipe(what)
     if "--resume" in arguments:
         folder = _folder(what, last("--seed") or recipe.seed, last("--run", "--run-dir"))
-        stored = experiment_of(folder)
+        stored = experiment_of(folder, resume=True)
         if stored.name != recipe.name:
             raise CheckpointError(
                 f"the run in {folder} is one of {stored.name}, not of {recipe.name}; name that, or another folder"

@@ -21,6 +21,17 @@ class ImageSet:
     classes: tuple[str, ...]
     checksum: str
 
+    def __post_init__(self) -> None:
+        """Refuse pictures that are not uint8, and labels that are not one class for each, with a `DataError`."""
+        images = self.images
+        if not isinstance(images, Tensor) or images.dtype != torch.uint8 or images.dim() != 4:
+            kind = f"{images.dtype} {list(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
+            raise DataError(
+                f"{self.name} has pictures of {kind}; give uint8 [count, channel, height, width] from 0 to 255, as "
+                "(255 * images).round().to(torch.uint8) makes it of floats in [0, 1]"
+            )
+        check_labels(self.name, self.labels, len(images))
+
     def __len__(self) -> int:
         """The number of pictures."""
         return self.images.shape[0]
@@ -47,6 +58,17 @@ class Splits:
 
     train: ImageSet
     test: ImageSet
+
+
+def check_labels(name: str, labels: Tensor | None, count: int) -> None:
+    """Refuse labels that are not one whole number from 0 up for each of `count` pictures."""
+    if labels is None:
+        return
+    if not isinstance(labels, Tensor) or labels.dtype != torch.int64 or tuple(labels.shape) != (count,):
+        kind = f"{labels.dtype} {list(labels.shape)}" if isinstance(labels, Tensor) else type(labels).__name__
+        raise DataError(f"{name} has labels of {kind}; give int64 [{count}], one for each of its {count} pictures")
+    if count and (lowest := int(labels.min())) < 0:
+        raise DataError(f"{name} has the label {lowest}; labels are places in the list of classes, from 0 up")
 
 
 def pixel_digest(images: UInt8[Tensor, "count channel height width"]) -> str:

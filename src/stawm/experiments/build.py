@@ -1,5 +1,11 @@
 """From settings to parts: the only place that knows both."""
 
+import math
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
 from stawm.baselines.beta_vae import BetaVae, LatentReadout
 from stawm.errors import UsageError
 from stawm.experiments.check import check_model
@@ -11,19 +17,45 @@ from stawm.model.readout import MemoryReadout
 from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
-from stawm.vision.mobilenet import MobileNetV2
+from stawm.vision.mobilenet import PER_PIXEL, MobileNetV2
 
 Model = Stawm | BetaVae
 """A whole model: what is exported and loaded."""
 Learning = Model | MemoryReadout | LatentReadout
 """What a run teaches: a whole model, or one that is frozen but for a head."""
+MOST_WEIGHTS = 500_000_000
+"""Numbers in a model: 2 GB in single precision, and four times that in training."""
+MOST_HELD = 2**28
+"""Numbers that one picture may take in a network, over all glimpses: 1 GiB."""
+MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
+
+
+class Budget(TorchFunctionMode):
+    """While it holds, the numbers of new tensors are counted, and more than `most` are refused before they are made.
+
+    So a model whose settings are large only together takes no memory before it is refused.
+    """
+
+    def __init__(self, most: int = MOST_WEIGHTS) -> None:
+        super().__init__()
+        self.most, self.numbers = most, 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What `func` makes, if it is not too much."""
+        if func in MAKERS:
+            size = (kwargs or {}).get("size", args[0] if args and not isinstance(args[0], int) else args)
+            self.numbers += math.prod(size)
+            if self.numbers > self.most:
+                raise UsageError(f"this model has more than {self.most:,} weights; give smaller sizes")
+        return func(*args, **(kwargs or {}))
 
 
 def build(config: ModelConfig) -> Model:
     """A freshly initialised model of the given settings; settings that cannot be built are a `UsageError`."""
     check_model(config)
     try:
-        return _vae(config) if config.kind == "vae" else _stawm(config)
+        with Budget():
+            return _vae(config) if config.kind == "vae" else _stawm(config)
     except ValueError as failure:
         raise UsageError(f"this model cannot be built: {failure}") from failure
 
@@ -64,6 +96,8 @@ def _stawm(config: ModelConfig) -> Stawm:
     # The last head draws its first weights first: a seed then gives the weights that it always gave.
     heads: dict[str, Head] = {name: HEADS[name].build(config.heads[name], host) for name in reversed(config.heads)}
     pastes = any(head.pastes for head in heads.values())
+    if pastes:
+        _check_held(config.glimpses * math.prod(config.image.shape))
     return Stawm(
         context=context,
         glimpse=glimpse,
@@ -80,10 +114,21 @@ def _stawm(config: ModelConfig) -> Stawm:
 
 def _encoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> Encoder:
     if cnn.block == "mobilenet-v2":
+        _check_held(glimpses * height * width * (channels + PER_PIXEL))
         return MobileNetV2(channels, glimpses=glimpses)
-    return ConvEncoder(
+    encoder = ConvEncoder(
         channels, height, width, filters=cnn.filters, strides=cnn.strides, block=cnn.block, glimpses=glimpses
     )
+    _check_held(glimpses * encoder.held)
+    return encoder
+
+
+def _check_held(numbers: int) -> None:
+    if numbers > MOST_HELD:
+        raise UsageError(
+            f"one picture would take {numbers:,} numbers in this model, which may hold {MOST_HELD:,}; give smaller "
+            "pictures, fewer glimpses or filters, or larger strides"
+        )
 
 
 def _decoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> ConvDecoder:

@@ -1,8 +1,10 @@
 """The one place where settings are checked: what cannot be used is refused in one line, before a run begins."""
 
+from dataclasses import asdict
+
 from stawm.data.image_set import ImageSet
-from stawm.errors import DataError, UsageError
-from stawm.experiments.experiment import ALL, Experiment, ModelConfig
+from stawm.errors import CheckpointError, DataError, UsageError
+from stawm.experiments.experiment import ALL, Experiment, ModelConfig, record_from_dict
 from stawm.model.heads.head import HEADS
 from stawm.ranges import check_ranges
 
@@ -14,9 +16,15 @@ PAIRED = ("draw", "classify")
 
 def check(experiment: Experiment) -> None:
     """Refuse the first setting that is out of range, or does not go with the others."""
+    check_types(experiment, Experiment, "`preset(name)`")
     check_ranges({part: getattr(experiment, part) for part in ("data", "training")})
     check_model(experiment.model)
     training, data, heads = experiment.training, experiment.data, experiment.model.heads
+    side = min(experiment.model.image.shape[1:])
+    if data.shift >= side:
+        raise UsageError(
+            f"data.shift={data.shift} shifts pictures of {side} pixels out of sight; give less than {side}"
+        )
     frozen = training.learns != ALL
     if frozen and training.learns not in heads:
         raise UsageError(
@@ -43,8 +51,19 @@ def check(experiment: Experiment) -> None:
         )
 
 
+def check_types(record: Experiment | ModelConfig, kind: type[Experiment | ModelConfig], cure: str) -> None:
+    """Refuse settings, made in Python, that are not of the types which their records say."""
+    if type(record) is not kind:
+        raise UsageError(f"given a {type(record).__name__}; give a {kind.__name__}, as {cure} is")
+    try:
+        record_from_dict(type(record), asdict(record))
+    except CheckpointError as failure:
+        raise UsageError(str(failure)) from failure
+
+
 def check_model(config: ModelConfig) -> None:
     """Refuse a model that cannot be built, or that answers nothing."""
+    check_types(config, ModelConfig, "`preset(name).model`")
     check_ranges(config, "model.")
     for name in config.heads:
         if not isinstance(config.heads[name], HEADS[name].Config):

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from textwrap import shorten
 from typing import Annotated, Any, Literal, TypeVar
 
 import dacite
 
 from stawm.data.augment import Sampling
-from stawm.errors import CheckpointError
+from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.facts import Departure, Goal, Published
 from stawm.experiments.upgrade import upgraded
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
@@ -16,7 +17,7 @@ from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HEADS, HeadConfig
 from stawm.model.stawm import Where
-from stawm.ranges import ABOVE_0, AT_LEAST_0, AT_LEAST_1, BELOW_1, SHARE, Range, leaves
+from stawm.ranges import ABOVE_0, AT_LEAST_0, BELOW_1, COUNT, SHARE, SIDE, WIDTH, Range, check_ranges, leaves
 
 Record = TypeVar("Record")
 
@@ -28,14 +29,17 @@ ALL = "all"
 SETTINGS = ("name", "seed", "model", "data", "training")
 """What makes a run; all other fields of an experiment are words and facts about it, and make no other run."""
 
+LONGEST = 300
+"""Letters of a reason: a value that does not fit may be any length."""
+
 
 @dataclass(frozen=True)
 class ImageConfig:
     """The pictures a model takes."""
 
-    channels: Annotated[int, AT_LEAST_1] = 1
-    height: Annotated[int, AT_LEAST_1] = 28
-    width: Annotated[int, AT_LEAST_1] = 28
+    channels: Annotated[int, Range(low=1, high=1024)] = 1
+    height: Annotated[int, SIDE] = 28
+    width: Annotated[int, SIDE] = 28
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -50,8 +54,8 @@ class CnnConfig:
     `mobilenet-v2` is that whole network, which has filters and strides of its own.
     """
 
-    filters: Annotated[tuple[int, ...], AT_LEAST_1] = (64, 128, 256)
-    strides: Annotated[tuple[int, ...], AT_LEAST_1] = (2, 2, 2)
+    filters: Annotated[tuple[int, ...], WIDTH] = (64, 128, 256)
+    strides: Annotated[tuple[int, ...], SIDE] = (2, 2, 2)
     block: Block = "norm3"
 
 
@@ -64,12 +68,12 @@ class ModelConfig:
     image: ImageConfig = ImageConfig()
     heads: dict[str, HeadConfig] = field(default_factory=lambda: {"classify": ClassifyConfig()})
     """The questions put to the memory, by name."""
-    glimpses: Annotated[int, AT_LEAST_1] = 8
-    glimpse_height: Annotated[int, AT_LEAST_1] = 8
-    glimpse_width: Annotated[int, AT_LEAST_1] = 8
+    glimpses: Annotated[int, Range(low=1, high=1024)] = 8
+    glimpse_height: Annotated[int, SIDE] = 8
+    glimpse_width: Annotated[int, SIDE] = 8
     glimpse_scale: Annotated[float, ABOVE_0] = 1.0
     """The share of each side of the image that glimpses cover before training: 1, the whole, in the paper."""
-    hidden: Annotated[int | None, Range(low=2)] = None
+    hidden: Annotated[int | None, Range(low=2, high=65_536)] = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()
     glimpse: CnnConfig = CnnConfig(filters=(64, 128), strides=(1, 2))
@@ -102,13 +106,13 @@ class DataConfig:
 
     name: str = "mnist"
     """A named data set (`stawm data list`) or folder:PATH."""
-    rotate: Annotated[float, AT_LEAST_0] = 20.0
+    rotate: Annotated[float, Range(high=360)] = 20.0
     """Largest random rotation, in degrees."""
-    warp: Annotated[float, AT_LEAST_0] = 0.0
+    warp: Annotated[float, Range(high=4096)] = 0.0
     """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
     sampling: Sampling = "bilinear"
     """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less."""
-    shift: Annotated[int, AT_LEAST_0] = 0
+    shift: Annotated[int, Range(high=4096)] = 0
     """Largest random shift in pixels, either way (a random crop after zero padding)."""
     flip: bool = False
     """Mirror left and right at random."""
@@ -116,9 +120,9 @@ class DataConfig:
     """Largest relative change of brightness, contrast, saturation and hue."""
     strokes: Annotated[float, SHARE] = 0.0
     """Of MNIST's digits: the share of the 1s that get an upstroke, and of the 7s that get a bar."""
-    views: Annotated[int, AT_LEAST_0] = 0
+    views: Annotated[int, COUNT] = 0
     """For a frozen model: each picture as it is and views - 1 variations of it, stored; 0 is a new one each epoch."""
-    hold_out: Annotated[int, AT_LEAST_0] = 0
+    hold_out: Annotated[int, COUNT] = 0
     """The last so-many training pictures are kept for validation and measured on, instead of the test set."""
 
     @property
@@ -131,17 +135,17 @@ class DataConfig:
 class TrainingConfig:
     """How the model is trained."""
 
-    epochs: Annotated[int, AT_LEAST_1] = 200
-    batch_size: Annotated[int, AT_LEAST_1] = 128
+    epochs: Annotated[int, Range(low=1, high=1_000_000_000)] = 200
+    batch_size: Annotated[int, Range(low=1, high=1_000_000_000)] = 128
     """Pictures a step over all processes together."""
     optimiser: Literal["adam", "adamw"] = "adam"
     learning_rate: Annotated[float, AT_LEAST_0] = 1e-3
     """The starting rate; the peak for one-cycle."""
     weight_decay: Annotated[float, AT_LEAST_0] = 0.0
     schedule: Schedule = "decay"
-    decay: Annotated[float, ABOVE_0] = 0.99
+    decay: Annotated[float, Range(open_low=True, high=1.0)] = 0.99
     """Factor after each epoch (schedule `decay`)."""
-    milestones: Annotated[tuple[int, ...], AT_LEAST_0] = ()
+    milestones: Annotated[tuple[int, ...], COUNT] = ()
     """Epochs after which the rate is divided by ten (schedule `decay`)."""
     warmup: Annotated[float, SHARE] = 0.0
     """Share of all steps in which the rate rises (linearly) to its full value."""
@@ -153,10 +157,12 @@ class TrainingConfig:
     """Largest norm of the gradient, which is shortened to it (0: never)."""
     average: Annotated[float, BELOW_1] = 0.0
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
-    settle: Annotated[int, AT_LEAST_0] = 0
+    settle: Annotated[int, COUNT] = 0
     """Batches of unvaried pictures for new statistics of batch norm: after training, or before a head learns."""
-    checkpoint_every: Annotated[int, AT_LEAST_0] = 250
+    checkpoint_every: Annotated[int, COUNT] = 250
     """Steps between checkpoints (0: none); there is always one at the end of an epoch."""
+    give_up: Annotated[int, COUNT] = 5
+    """Dead epochs in a row (no gradient passes and nothing is learnt) after which the run stops (0: never)."""
     start_from: str = ""
     """Trained weights to start from: a run, a folder of weights, or the name of weights that come with the package."""
     learns: str = ALL
@@ -201,7 +207,12 @@ class Experiment:
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Experiment":
         """The experiment that `to_dict` wrote, now or before heads had names; an unknown or misfit field is named."""
-        return record_from_dict(Experiment, values)
+        experiment = record_from_dict(Experiment, values)
+        try:
+            check_ranges({part: getattr(experiment, part) for part in ("model", "data", "training")})
+        except UsageError as failure:
+            raise CheckpointError(str(failure)) from failure
+        return experiment
 
 
 def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
@@ -209,8 +220,9 @@ def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
     hooks = {Experiment: upgraded, MemoryConfig: _memory, dict[str, HeadConfig]: _heads}
     try:
         return dacite.from_dict(kind, upgraded(values), dacite.Config(strict=True, cast=[tuple], type_hooks=hooks))
-    except (dacite.DaciteError, TypeError, AttributeError) as failure:
-        raise CheckpointError(f"this {kind.__name__} was not written by this version of stawm: {failure}") from failure
+    except (dacite.DaciteError, UsageError, TypeError, AttributeError, KeyError, ValueError) as failure:
+        reason = shorten(str(failure), LONGEST, placeholder=" …")
+        raise CheckpointError(f"this {kind.__name__} does not fit this version of stawm: {reason}") from failure
 
 
 def _memory(values: dict[str, Any]) -> MemoryConfig:

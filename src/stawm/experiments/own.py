@@ -8,7 +8,6 @@ from stawm.data.data_set import Facts
 from stawm.data.sets.folder import NAME
 from stawm.errors import UsageError
 from stawm.experiments.build import build
-from stawm.experiments.check import check_model
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
 from stawm.experiments.presets import preset
 from stawm.model.heads.classify import ClassifyConfig
@@ -57,7 +56,6 @@ def fitted_to(experiment: Experiment, facts: Facts) -> Experiment:
 
 def check_size(config: ModelConfig) -> None:
     """Refuse pictures that are too small for the networks, before they are read."""
-    check_model(config)
     try:
         with torch.device("meta"):
             build(config)

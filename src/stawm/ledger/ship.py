@@ -101,7 +101,7 @@ def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
     try:
         origin, split, count = manifest[name]["trained"], known.metrics["split"], int(known.metrics["count"])
         measured = [(TRAINED, Measurement(split, count, origin["scores"]))]
-        if manifest[name]["files"][MODEL]["sha256"] != origin["sha256"]:
+        if fingerprint(load_trained(home / name).model) != origin["sha256"]:
             measured.append((SHIPPED, Measurement(split, count, known.metrics["scores"])))
     except (KeyError, TypeError, ValueError) as failure:
         raise CheckpointError(

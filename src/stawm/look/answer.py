@@ -118,9 +118,9 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be told in JSON; give numbers, words, lists, arrays or a Picture")
 
 
-def rounded(value: float) -> float:
-    """A number as it stands in JSON, which knows no infinity: what is not finite becomes 0."""
-    return round(value, DIGITS) if math.isfinite(value) else 0.0
+def rounded(value: float) -> float | None:
+    """A number as it stands in JSON, which knows no NaN and no infinity: these are null."""
+    return round(value, DIGITS) if math.isfinite(value) else None
 
 
 def _worded(value: Any) -> str:

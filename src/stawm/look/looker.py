@@ -1,9 +1,11 @@
 """A trained model that looks at pictures as people give them."""
 
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from stawm.data.data_set import learnt_from
 from stawm.data.prepare.given import Given
@@ -16,6 +18,7 @@ from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.sheet import colour_of
+from stawm.store.checkpoint import not_finite
 from stawm.store.weights import Trained, packaged
 from stawm.vision.glimpse import outside
 
@@ -52,6 +55,10 @@ class Looker:
         device = next(self.model.parameters()).device
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
+        for name, answer in episode.answers.items():
+            parts = [part for part in vars(answer).values() if isinstance(part, Tensor)] if is_dataclass(answer) else []
+            if not all(part.isfinite().all() for part in (episode.poses, *parts)):
+                raise not_finite(f"the answer of the head {name}", self.model)
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
         views = views_of(self.model, episode, self.classes)
         parts = zip(prepared, names, _glimpses(episode), views, memories, strict=True)

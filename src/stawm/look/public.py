@@ -18,6 +18,7 @@ from stawm.experiments.build import Model
 from stawm.look.answer import Look
 from stawm.look.looker import Looker, preferred, shipped
 from stawm.store.weights import Trained, load_trained, trained_of
+from stawm.vision.images import check_levels
 
 BATCH = 64
 
@@ -75,9 +76,13 @@ def _given(picture: object, number: int) -> Given:
     if isinstance(picture, bytes):
         return open_given(picture, name)
     if isinstance(picture, Tensor):
-        picture = _array(picture)
+        picture = _array(picture, name)
     if isinstance(picture, np.ndarray):
-        if picture.dtype != np.uint8 or not (picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)):
+        if (
+            picture.dtype != np.uint8
+            or not picture.size
+            or not (picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3))
+        ):
             raise DataError(
                 f"{name} is an array of {picture.dtype} with shape {list(picture.shape)}; "
                 "give uint8 as [height, width] or [height, width, 3]"
@@ -86,12 +91,16 @@ def _given(picture: object, number: int) -> Given:
     if not isinstance(picture, Image.Image):
         kind = type(picture).__name__
         raise DataError(f"{name} is a {kind}; give a path, bytes, a Pillow image, an array or a tensor")
-    return Given(name, eight_bits(picture))
+    try:
+        return Given(name, eight_bits(picture))
+    except ValueError as failure:
+        raise DataError(f"{name} {failure}; give one of eight or sixteen bits, or a tensor in [0, 1]") from failure
 
 
-def _array(picture: Tensor) -> np.ndarray:
+def _array(picture: Tensor, name: str) -> np.ndarray:
     """A tensor's pixels as an array, [height width] or [height width channel]; those of floats are in [0, 1]."""
     if picture.is_floating_point():
+        check_levels(picture, name)
         picture = (picture.detach().float().clamp(0, 1) * 255).round().to(torch.uint8)
     if picture.dim() == 3:
         picture = picture[0] if picture.shape[0] == 1 else picture.movedim(0, -1)

@@ -11,8 +11,10 @@ from torch import Tensor
 from stawm.data.image_set import ImageSet, batch_of
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import Model
+from stawm.measure.evaluate import evaluating
 from stawm.model.heads.head import Scene
 from stawm.model.stawm import Stawm
+from stawm.store.checkpoint import not_finite
 
 HEAD = "classify"
 
@@ -42,21 +44,20 @@ def controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: i
     """
     if not isinstance(model, Stawm) or HEAD not in model.heads:
         raise UsageError("controls exchange the memories of a model that classifies from its memory; give such a model")
-    labels, trained = pictures.labels, model.training
+    labels = pictures.labels
     if labels is None:
         raise DataError(f"{pictures.name} has no labels, and errors need them; sort the images into class folders")
     owners = {"own": torch.arange(len(pictures)), "another's": another(len(pictures), seed)}
-    model.eval()
-    codes, own = _look(model, pictures, batch_size)
-    queries = {"own": own, "mean": own.mean(0, keepdim=True).expand_as(own)}
     found = []
-    for memory, query in product(("own", "another's"), ("own", "mean")):
-        owner = owners[memory]
-        answers = _answers(model, codes[owner], queries[query], batch_size)
-        wrong = (answers != labels[:, None]).double().mean(0)
-        followed = (answers[:, -1] == labels[owner]).double().mean()
-        found.append(Control(memory, query, tuple(wrong.tolist()), float(followed)))
-    model.train(trained)
+    with evaluating(model):
+        codes, own = _look(model, pictures, batch_size)
+        queries = {"own": own, "mean": own.mean(0, keepdim=True).expand_as(own)}
+        for memory, query in product(("own", "another's"), ("own", "mean")):
+            owner = owners[memory]
+            answers = _answers(model, codes[owner], queries[query], batch_size)
+            wrong = (answers != labels[:, None]).double().mean(0)
+            followed = (answers[:, -1] == labels[owner]).double().mean()
+            found.append(Control(memory, query, tuple(wrong.tolist()), float(followed)))
     return tuple(found)
 
 
@@ -95,5 +96,7 @@ def _answers(
     for written, asked in zip(codes.split(batch_size), queries.split(batch_size), strict=True):
         query = asked.to(device)
         found = model.ask(query, written.to(device), Scene(0, 0, None), heads=(HEAD,), queries={HEAD: query})
+        if not found.logits.isfinite().all():
+            raise not_finite("an answer", model)
         answers.append(found.logits.argmax(-1).cpu())
     return torch.cat(answers)

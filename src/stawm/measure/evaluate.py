@@ -1,18 +1,23 @@
 """How well a model answers on images it did not learn from, exactly counted."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from stawm.data.image_set import FeatureSet, ImageSet, batch_of
-from stawm.errors import DataError
+from stawm.errors import DataError, UsageError
 from stawm.experiments.build import Learning
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import ModelConfig
 from stawm.measure.health import health
 from stawm.measure.sums import AFTER, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
+from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import HEADS, Answered, Batch, Judge
+from stawm.store.checkpoint import not_finite
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -34,6 +39,12 @@ def evaluate(
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
     """
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"given a {type(model).__name__} to measure; give a model, as `load` and `build` do")
+    if not isinstance(images, ImageSet | FeatureSet):
+        raise DataError(f"given a {type(images).__name__} to measure on; give an ImageSet, as `load_data` does")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise UsageError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
     if not len(images):
         raise DataError(f"{images.name} holds no images; give at least one")
     if config is not None and isinstance(images, ImageSet):
@@ -41,17 +52,47 @@ def evaluate(
     device = next(model.parameters()).device
     rank, world = (engine.global_rank, engine.world_size) if engine else (0, 1)
     sums: Sums = {}
-    trained, order = model.training, torch.arange(len(images))
-    model.eval()
-    for place, indices in enumerate(order.split(batch_size)):
-        # All processes look at the first batch, so that all know the same names; only one of them counts it.
-        if place % world == rank or place == 0:
-            batch = batch_of(images, indices, device)
-            answered = model(batch.images)
-            measured = _measures(model, answered, batch, judge or _plain(answered))
-            add(sums, {name: float(value) for name, value in measured.items()}, len(indices) * (place % world == rank))
-    model.train(trained)
+    with evaluating(model):
+        for place, indices in enumerate(torch.arange(len(images)).split(batch_size)):
+            # All processes look at the first batch, so that all know the same names; only one of them counts it.
+            if place % world == rank or place == 0:
+                batch = batch_of(images, indices, device)
+                answered = model(batch.images)
+                _check_classes(answered, images)
+                found = _measures(model, answered, batch, judge or _plain(answered))
+                measured = {name: float(value) for name, value in found.items()}
+                _check_finite(measured, model, images.name)
+                add(sums, measured, len(indices) * (place % world == rank))
     return _result(all_reduced(engine, sums))
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode; afterwards, whatever happens, every part is in the mode that it had."""
+    modes = {part: part.training for part in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def _check_classes(answered: Answered, images: ImageSet | FeatureSet) -> None:
+    """Refuse labels beyond the classes that the model tells apart."""
+    belief, labels = answered.answers.get("classify"), images.labels
+    if isinstance(belief, Belief) and labels is not None and int(labels.max()) >= belief.logits.shape[-1]:
+        raise DataError(
+            f"{images.name} has the label {int(labels.max())}, the model answers {belief.logits.shape[-1]} classes "
+            "(labels from 0 up); choose other data, or a model for these"
+        )
+
+
+def _check_finite(measured: dict[str, float], model: nn.Module, name: str) -> None:
+    """Refuse to count what is not finite, and name the weight that is to blame if there is one."""
+    wrong = [measure.partition("/")[2] for measure, value in measured.items() if not math.isfinite(value)]
+    if wrong:
+        raise not_finite(f"{wrong[0]} on {name}", model)
 
 
 def _plain(answered: Answered) -> Judge:

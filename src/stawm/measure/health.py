@@ -1,7 +1,8 @@
 """The health of a run, read from an episode: does the memory pass gradients, do the glimpses look around?"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -21,6 +22,9 @@ LEFT_SHARE = 0.8
 ONE_PLACE = 0.02
 """Glimpse centres that differ by less than this (the image is 2 wide) are in one place: a quarter of an MNIST pixel."""
 MOVED = 0.1
+NO_GRADIENT = 1e-7
+CHANCE, LEARNT = 0.95, 0.99
+"""Below these shares of the error by chance, and of the lowest loss so far, something was learnt."""
 
 
 @torch.no_grad()
@@ -89,6 +93,25 @@ def warnings(values: Mapping[str, float]) -> list[str]:
             "lower the learning rate or use warm-up, and start again with another seed"
         )
     return found
+
+
+def died(epochs: Sequence[Mapping[str, Any]], patience: int, chance: float) -> bool:
+    """Whether a run has died: each of its last `patience` epochs (records as plain values) was dead; 0 is never.
+
+    An epoch is dead if no gradient passes the memory, or none is left at all, and nothing was learnt: a classifier
+    errs as one that always gives the same answer (`chance`), and the loss is not lower, by a hundredth, than it was. So
+    a run that is slow at first is not dead: its gradients pass.
+    """
+    if not patience or len(epochs) <= patience:
+        return False
+    for place in range(len(epochs) - patience, len(epochs)):
+        health, train = epochs[place]["health"], epochs[place]["train"]
+        stuck = health.get("recalls_silent", 0.0) + health.get("recalls_saturated", 0.0) > STUCK_SHARE
+        blocked = stuck or health["gradient_norm"] < NO_GRADIENT
+        best = min(epoch["train"]["loss"] for epoch in epochs[:place])
+        if not blocked or train.get("error", 1.0) < CHANCE * chance or train["loss"] < LEARNT * best:
+            return False
+    return True
 
 
 def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tensor, "*rest"]:

@@ -17,9 +17,12 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.errors import UsageError
 from stawm.memory.activations import Activation, activation_for
 from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig
 from stawm.ranges import Range
+
+CORRECTED = Range(open_low=True, high=1.0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class DeltaRuleConfig(MemoryConfig):
     """A memory that corrects itself."""
 
     rule: str = "delta-rule"
-    eta: Annotated[float, Range(open_low=True, high=1.0)] = 1.0
+    eta: Annotated[float, CORRECTED] = 1.0
     """How much of the difference a write corrects."""
     activation: str = "relu6"
     """φ: relu6, sigmoid or hardsigmoid."""
@@ -49,8 +52,19 @@ class DeltaRule(Memory):
 
     def __init__(self, size: int, *, eta: float = 1.0, activation: str | Activation = "relu6") -> None:
         super().__init__()
-        self.size, self.eta, self.activation = size, eta, activation_for(activation)
+        self.check_rates(eta)
+        self.size, self.starting_rates, self.activation = size, (eta,), activation_for(activation)
         self.bound = self.activation.bound
+
+    @property
+    def eta(self) -> float:
+        """How much of the difference a write corrects."""
+        return self.starting_rates[0]
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse an eta that is not one of the rule."""
+        if rates[0] not in CORRECTED:
+            raise UsageError(f"the delta rule's eta is {rates[0]:g}; give a number {CORRECTED}")
 
     def extra_repr(self) -> str:
         """The settings, as `print(model)` shows them."""
@@ -60,12 +74,13 @@ class DeltaRule(Memory):
         self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Corrections:
         """The empty memory of `batch` sequences."""
+        self.check_batch(batch)
         empty = torch.zeros(batch, 0, self.size, device=device, dtype=dtype)
         return Corrections(empty, empty)
 
     def write(self, state: Corrections, code: Float[Tensor, "batch memory"]) -> Corrections:
         """The state after the memory was corrected towards `code`; the state given stays as it was."""
-        self.check_width(code)
+        code = self.fitted(code, getattr(state, "directions", None))
         direction = F.normalize(code, dim=-1)
         correction = self.eta * (code - _read(state, direction))
         return Corrections(
@@ -75,8 +90,7 @@ class DeltaRule(Memory):
 
     def recall(self, state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
         """What `query` reads back, φ(Wᵀ q)."""
-        self.check_width(query)
-        return self.activation(_read(state, query))
+        return self.activation(_read(state, self.fitted(query, getattr(state, "directions", None))))
 
     def matrix(self, state: Corrections) -> Float[Tensor, "batch memory memory"]:
         """W, input by output."""

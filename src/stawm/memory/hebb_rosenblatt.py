@@ -30,8 +30,9 @@ from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig, Reca
 from stawm.memory.sequence import recall_matrix, recall_trace
 from stawm.memory.stability import check_rates
 from stawm.memory.state import Form, Matrix, Rates, Read, State, Trace, reinforced, trace_weights, weights_of
-from stawm.ranges import AT_LEAST_0
+from stawm.ranges import Range
 
+RATE = Range(high=1000)
 WHOLE_BREAK_EVEN = 4
 """Up to this many times M, a sequence known beforehand is read as a trace: measured 1.6 to 3 times quicker there."""
 
@@ -78,11 +79,11 @@ class HebbRosenblattConfig(MemoryConfig):
     """How the state is kept; the numbers are the same."""
     learn_rates: bool = False
     """Whether the three rates learn."""
-    delta: Annotated[float, AT_LEAST_0] = 0.2
+    delta: Annotated[float, RATE] = 0.2
     """The decay."""
-    eta: Annotated[float, AT_LEAST_0] = 0.4
+    eta: Annotated[float, RATE] = 0.4
     """The learning rate."""
-    theta: Annotated[float, AT_LEAST_0] = 0.5
+    theta: Annotated[float, RATE] = 0.5
     """The share of a code itself in the response to it."""
 
     free = ("form", "learn_rates")
@@ -113,14 +114,15 @@ class HebbRosenblatt(Memory):
         theta: float = 0.5,
     ):
         super().__init__()
-        if size < 1:
-            raise UsageError(f"memory size {size} is too small; give at least 1")
+        if not isinstance(size, int) or size < 1:
+            raise UsageError(f"memory size {size!r} is too small or no whole number; give at least 1")
         if read not in ("codes", "responses"):
             raise UsageError(f"unknown memory read {read!r}; choose codes or responses")
         if form not in ("auto", "trace", "matrix"):
             raise UsageError(f"unknown memory form {form!r}; choose auto, trace or matrix")
-        check_rates(delta, eta, theta, learnt=learn_rates)
-        self.size, self.learn_rates, self.starting_rates = size, learn_rates, (delta, eta, theta)
+        self.size, self.learn_rates = size, learn_rates
+        self.check_rates(delta, eta, theta)
+        self.starting_rates = (delta, eta, theta)
         self.read: Read = read
         self.form: Form = form
         self.activation = activation_for(activation)
@@ -129,6 +131,10 @@ class HebbRosenblatt(Memory):
             self.shift = nn.Parameter(torch.zeros(3))
         else:
             self.register_buffer("shift", torch.zeros(3), persistent=False)
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse rates outside the region of Appendix A."""
+        check_rates(*rates, learnt=self.learn_rates)
 
     def extra_repr(self) -> str:
         """The settings, as `print(model)` shows them."""
@@ -159,6 +165,7 @@ class HebbRosenblatt(Memory):
 
     def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> State:
         """The empty memory of `batch` sequences, where and as precise as the module unless told otherwise."""
+        self.check_batch(batch)
         device, dtype = device or self.shift.device, dtype or self.shift.dtype
         if self.form == "matrix":
             return Matrix(torch.zeros(batch, self.size, self.size, device=device, dtype=dtype))
@@ -209,7 +216,7 @@ class HebbRosenblatt(Memory):
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
     ) -> Recalls:
         """What each query reads back after each of `codes` is written; a known sequence may be quicker as a trace."""
-        self.check_codes(codes)
+        self.check_codes(codes, query)
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)
         whole = recall_trace if as_trace else recall_matrix
@@ -219,5 +226,4 @@ class HebbRosenblatt(Memory):
         return result
 
     def _fitted(self, vector: Tensor, state: State) -> Tensor:
-        self.check_width(vector)
-        return vector.to(state.weights.dtype if isinstance(state, Matrix) else state.codes.dtype)
+        return self.fitted(vector, state.weights if isinstance(state, Matrix) else getattr(state, "codes", None))

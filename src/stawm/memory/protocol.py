@@ -14,11 +14,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.errors import UsageError
-from stawm.ranges import AT_LEAST_1
+from stawm.ranges import Range
 from stawm.registry import Registry
 
 MEMORIES: "Registry[type[Memory]]" = Registry("memory rule", home="stawm.memory", group="stawm.memories")
 """The rules by name; `--model.memory.rule` chooses one."""
+RATES = "starting_rates"
+"""What the rates are called in a `state_dict`."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class MemoryConfig:
 
     rule: str = ""
     """The name of the rule."""
-    size: Annotated[int, AT_LEAST_1] = 256
+    size: Annotated[int, Range(low=1, high=16_384)] = 256
     """M, the width of codes, queries and recalls."""
 
     free: ClassVar[tuple[str, ...]] = ()
@@ -69,6 +71,16 @@ class Memory(nn.Module, ABC):
     size: int
     bound: float = float("inf")
     """The most that a unit of a recall can be: at it no gradient passes."""
+    starting_rates: tuple[float, ...] = ()
+    """The rates that a rule was given. A `state_dict` holds them, and whoever loads it computes with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_state_dict_post_hook(_add_rates)
+        self.register_load_state_dict_pre_hook(_take_rates)
+
+    def check_rates(self, *rates: float) -> None:
+        """Refuse rates that this rule cannot take, with a `UsageError`."""
 
     @abstractmethod
     def start(self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Any:
@@ -105,7 +117,7 @@ class Memory(nn.Module, ABC):
 
         Several queries, [batch query memory], are put to the same memory; it is written once.
         """
-        self.check_codes(codes)
+        self.check_codes(codes, query)
         queries = query.reshape(codes.shape[0], -1, self.size).unbind(1)
         state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
         recalls = []
@@ -114,17 +126,74 @@ class Memory(nn.Module, ABC):
             recalls.append(torch.stack([self.recall(state, one) for one in queries], 1))
         return Recalls(torch.stack(recalls, 2).reshape(*query.shape[:-1], *codes.shape[1:]), state)
 
-    def check_codes(self, codes: Tensor) -> None:
-        """Refuse a sequence that is empty or of another width."""
-        if codes.shape[1] == 0 or codes.shape[2] != self.size:
+    def check_codes(self, codes: Tensor, query: Tensor) -> None:
+        """Refuse a sequence that is empty or of another width, and a query that is not of the same kind."""
+        whole = isinstance(codes, Tensor) and codes.dim() == 3 and all(codes.shape) and codes.is_floating_point()
+        if not whole or codes.shape[2] != self.size:
+            raise UsageError(f"{_kind(codes)} cannot be written; give floats of shape [batch, at least 1, {self.size}]")
+        fits = (
+            isinstance(query, Tensor)
+            and query.dim() > 1
+            and query.shape[0] == codes.shape[0]
+            and query.shape[-1] == self.size
+        )
+        if not fits or query.dtype != codes.dtype or query.device != codes.device:
             raise UsageError(
-                f"codes of shape {tuple(codes.shape)} cannot be written; give [batch, at least 1, {self.size}]"
+                f"{_kind(query)} cannot be asked after {_kind(codes)}; give the same type and device, and the shape "
+                f"[{codes.shape[0]}, {self.size}] or [{codes.shape[0]}, queries, {self.size}]"
             )
 
-    def check_width(self, vector: Tensor) -> None:
-        """Refuse a code or a query of another width."""
-        if vector.shape[-1] != self.size:
-            raise UsageError(f"a vector of width {vector.shape[-1]} does not fit this memory; give width {self.size}")
+    def fitted(self, vector: Tensor, held: Tensor | None) -> Tensor:
+        """A code or a query in the precision of `held`, a tensor of the state; refused if it does not fit that."""
+        if not isinstance(held, Tensor):
+            raise UsageError("this is no state of this memory; give what `start` or `write` returned")
+        wanted = (held.shape[0], self.size)
+        if (
+            not isinstance(vector, Tensor)
+            or tuple(vector.shape) != wanted
+            or not vector.is_floating_point()
+            or vector.device != held.device
+        ):
+            raise UsageError(
+                f"{_kind(vector)} does not fit a memory of {_kind(held)}; give floats of shape {list(wanted)} on its "
+                "device"
+            )
+        return vector.to(held.dtype)
+
+    def check_batch(self, batch: int) -> None:
+        """Refuse to start a memory of no sequence."""
+        if not isinstance(batch, int | torch.SymInt) or batch < 1:
+            raise UsageError(f"a memory of {batch!r} sequences cannot be started; give a whole number of at least 1")
+
+
+def _kind(tensor: object) -> str:
+    if not isinstance(tensor, Tensor):
+        return f"a {type(tensor).__name__}"
+    return f"{tensor.dtype} of shape {list(tensor.shape)} on {tensor.device}"
+
+
+def _add_rates(memory: nn.Module, state: dict[str, Tensor], prefix: str, _: Any) -> None:
+    """Put the rates beside the weights; in double precision, so that they come back as they were."""
+    assert isinstance(memory, Memory)
+    if memory.starting_rates:
+        state[prefix + RATES] = torch.tensor(memory.starting_rates, dtype=torch.float64)
+
+
+def _take_rates(memory: nn.Module, state: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+    """Take the rates of a state over; one that was written before they stood in it leaves them as they are."""
+    assert isinstance(memory, Memory)
+    own, errors = memory.starting_rates, rest[-1]
+    if not own or prefix + RATES not in state:
+        return
+    rates = tuple(state.pop(prefix + RATES).double().flatten().tolist())
+    try:
+        if len(rates) != len(own):
+            raise UsageError(f"there are {len(rates)} rates; give {len(own)}")
+        memory.check_rates(*rates)
+    except UsageError as failure:
+        errors.append(f"{prefix}{RATES}: {failure}")
+    else:
+        memory.starting_rates = rates
 
 
 def build_memory(config: MemoryConfig) -> Memory:

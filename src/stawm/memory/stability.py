@@ -33,6 +33,8 @@ def broken_conditions(delta: float, eta: float, theta: float) -> tuple[str, ...]
 
 def check_rates(delta: float, eta: float, theta: float, *, learnt: bool) -> None:
     """Refuse rates outside the region of Appendix A; fixed rates may also have δ = 0, a control that never forgets."""
+    if not all(isinstance(rate, int | float) for rate in (delta, eta, theta)):
+        raise UsageError(f"the memory's rates are {delta!r}, {eta!r} and {theta!r}; give three numbers")
     broken = broken_conditions(delta, eta, theta)
     if delta == 0 and not learnt:
         broken = broken[1:]
@@ -48,11 +50,16 @@ def overlaps(codes: Float[Tensor, "count memory"]) -> Float[Tensor, "count count
 def iterate_gamma(
     codes: Float[Tensor, "count memory"], delta: float, eta: float, theta: float, activation: Activation
 ) -> Iterator[Float[Tensor, "count memory"]]:
-    """γ_0 = 0, γ_1, γ_2 and so on without end, each [stimulus, neuron ν].
+    """γ_0 = 0, γ_1, γ_2 and so on without end, each [stimulus, neuron ν], by the iteration that the paper prints.
 
     γ_{χ+1}^(i) = (η/δ) Σ_n φ^II(θ e^(n) + γ_χ^(n)) m_ni. No value ever falls, for φ^II is nondecreasing and m ≥ 0.
     """
-    products = eta / delta * overlaps(codes)
+    return _iterated(codes, eta / delta * overlaps(codes), theta, activation)
+
+
+def _iterated(
+    codes: Float[Tensor, "count memory"], products: Float[Tensor, "count count"], theta: float, activation: Activation
+) -> Iterator[Float[Tensor, "count memory"]]:
     gamma = torch.zeros_like(codes)
     while True:
         yield gamma
@@ -69,15 +76,51 @@ def fixed_point(
     tolerance: float = 1e-9,
     most: int = 10_000,
 ) -> Float[Tensor, "count memory"]:
-    """The γ at which the iteration settles: the equilibrium of the memory's mean dynamics.
+    """The γ at which the printed iteration settles, which is no equilibrium of the memory: see `equilibrium`.
 
-    Settled means that no value rose by more than `tolerance` of the bound; a sequence that rises and is bounded must
-    get there, so running out of `most` steps is an error.
+    Dividing the sum over a sequence by N Δt, Appendix A keeps the 1/N in the term of the decay only; so here every
+    stimulus counts as if it were written at every step.
     """
-    count, size = codes.shape
-    largest = gamma_bound(delta, eta, size=size, count=count, code=codes.max().item(), response=activation.bound)
-    iterates = pairwise(iterate_gamma(codes, delta, eta, theta, activation))
-    for before, gamma in islice(iterates, most):
+    return _settled(codes, eta / delta * overlaps(codes), theta, activation, tolerance, most)
+
+
+def equilibrium(
+    codes: Float[Tensor, "count memory"],
+    delta: float,
+    eta: float,
+    theta: float,
+    activation: Activation,
+    *,
+    tolerance: float = 1e-9,
+    most: int = 10_000,
+) -> Float[Tensor, "count memory"]:
+    """The γ that each code meets when it is written, once the sequence was written again and again without end.
+
+    γ^(i) = η Σ_n (1 − δ)^a φ^II(θ e^(n) + γ^(n)) m_ni / (1 − (1 − δ)^N), with N codes and a = i − n − 1 modulo N the
+    age of write n in the last round; the denominator sums the rounds before. For small δ all ages count alike, and it
+    is the printed equation with its 1/N: γ^(i) = (η/δN) Σ_n φ^II(θ e^(n) + γ^(n)) m_ni.
+    """
+    count = len(codes)
+    place = torch.arange(count, device=codes.device)
+    ages = (place[:, None] - place - 1) % count
+    strengths = (1 - delta) ** ages.to(codes.dtype) / (1 - (1 - delta) ** count)
+    return _settled(codes, eta * strengths * overlaps(codes), theta, activation, tolerance, most)
+
+
+def _settled(
+    codes: Float[Tensor, "count memory"],
+    products: Float[Tensor, "count count"],
+    theta: float,
+    activation: Activation,
+    tolerance: float,
+    most: int,
+) -> Float[Tensor, "count memory"]:
+    """The last of the iterates, when no value rose by more than `tolerance` of what none can exceed.
+
+    A sequence that rises and is bounded must get there, so running out of `most` steps is an error.
+    """
+    largest = products.sum(1).max().item() * activation.bound
+    for before, gamma in islice(pairwise(_iterated(codes, products, theta, activation)), most):
         if (gamma - before).max().item() <= tolerance * largest:
             return gamma
     raise UsageError(f"gamma still rises after {most} steps; raise `most` or `tolerance`")

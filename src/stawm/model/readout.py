@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.errors import DataError
 from stawm.model.heads.head import Answered, Scene
 from stawm.model.stawm import Remembered, Stawm
 
@@ -19,6 +20,9 @@ class Readout(nn.Module, ABC, Generic[Frozen]):
     What the frozen parts make of a picture is one row of numbers, its *features*. They do not change while the rest
     learns, so those of a whole data set can be made once, stored, and given in place of the pictures.
     """
+
+    width: int
+    """How many features a picture has."""
 
     def __init__(self, model: Frozen, *learning: nn.Module) -> None:
         """A read-out of `model`, whose parts `learning` learn; the model itself is frozen, not copied."""
@@ -39,7 +43,9 @@ class Readout(nn.Module, ABC, Generic[Frozen]):
 
     def forward(self, pictures: Float[Tensor, "batch *picture"]) -> Answered:
         """The answers for pictures, [batch channel height width], or for stored features of them, [batch features]."""
-        return self.answers(self.features(pictures) if pictures.dim() == 4 else pictures)
+        if pictures.dim() == 2 and pictures.shape[1] != self.width:
+            raise DataError(f"given {pictures.shape[1]} features for each picture; give {self.width}, or pictures")
+        return self.answers(pictures if pictures.dim() == 2 else self.features(pictures))
 
     @abstractmethod
     def features(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
@@ -60,6 +66,7 @@ class MemoryReadout(Readout[Stawm]):
         """A read-out of `model` through the head of this name, which may not need to know where to paste."""
         super().__init__(model, model.head(head), model.memory)
         self.head = head
+        self.width = model.context.features + model.glimpses * model.memory.size
 
     @property
     def memory(self) -> nn.Module:

@@ -16,6 +16,7 @@ from stawm.model.heads.head import Answer, Answered, Head, Scene
 from stawm.model.policy import Policy, PolicyState
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
+from stawm.vision.images import check_images
 from stawm.vision.mobilenet import MobileNetV2
 
 Encoder = ConvEncoder | MobileNetV2
@@ -136,7 +137,11 @@ class Stawm(nn.Module):
         )
 
     def start(self, images: Float[Tensor, "batch channel height width"]) -> Gaze:
-        """The gaze before the first glimpse: context seen, nothing looked at."""
+        """The gaze before the first glimpse: context seen, nothing looked at.
+
+        What the model cannot take is a `DataError`.
+        """
+        check_images(images, self.context.takes, self.context)
         context = self.context(images)
         return Gaze(images, context, self.policy.start(context))
 
@@ -165,8 +170,11 @@ class Stawm(nn.Module):
 
     def gaze(self, images: Float[Tensor, "batch channel height width"], glimpses: int | None = None) -> Gaze:
         """The gaze after `glimpses` glimpses of each image; nothing is written yet."""
+        count = self.glimpses if glimpses is None else glimpses
+        if count < 1:
+            raise UsageError(f"a gaze of {count} glimpses sees nothing; give at least 1")
         gaze = self.start(images)
-        for _ in range(self.glimpses if glimpses is None else glimpses):
+        for _ in range(count):
             gaze = self.look(gaze)
         return gaze
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from stawm import files
 from stawm.errors import CheckpointError, UsageError
@@ -152,18 +153,18 @@ def check_free(run: Path) -> None:
         raise UsageError(f"{run} already holds a run; go on with it (--resume) or choose another folder")
 
 
-def experiment_of(run: Path) -> Experiment:
-    """The experiment of the run in this folder."""
+def experiment_of(run: Path, *, resume: bool = False) -> Experiment:
+    """The experiment of the run in this folder, which is to be resumed or only looked at."""
     path = run / EXPERIMENT
     if not path.exists():
         raise CheckpointError(
-            f"there is no run in {run} (no {EXPERIMENT}); give the folder of one, or start one without --resume"
+            f"there is no run in {run} (no {EXPERIMENT}); give the folder of one"
+            f"{', or start one without --resume' if resume else ''}"
         )
     try:
-        values = read_json(path)
-    except (OSError, ValueError) as failure:
+        return Experiment.from_dict(read_json(path))
+    except (OSError, ValueError, TypeError, CheckpointError) as failure:
         raise CheckpointError(f"{path} cannot be read ({failure}); {CURE}") from failure
-    return Experiment.from_dict(values)
 
 
 def check_same(wanted: Experiment, stored: Experiment, run: Path) -> None:
@@ -211,6 +212,18 @@ def read_tensors(path: Path, cure: str) -> tuple[dict[str, Tensor], dict[str, st
         raise CheckpointError(f"there is no {path}; {cure}") from failure
     except (SafetensorError, OSError, ValueError) as failure:
         raise CheckpointError(f"{path} is truncated or damaged ({failure}); {cure}") from failure
+
+
+def broken_tensor(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds NaN or infinity; none if all are sound."""
+    return next((name for name, value in tensors.items() if not value.isfinite().all()), None)
+
+
+def not_finite(what: str, model: nn.Module) -> CheckpointError:
+    """The error that `what` a model made is not finite, with the weight that is to blame if there is one."""
+    weight = broken_tensor(model.state_dict())
+    because = f"for its weight {weight} holds NaN or infinity" if weight else "though all of its weights are"
+    return CheckpointError(f"the model's numbers are not finite ({what}), {because}; load or train it again")
 
 
 def first_difference(wanted: Any, stored: Any, name: str = "") -> tuple[str, Any, Any] | None:

@@ -19,8 +19,10 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model, build
 from stawm.experiments.experiment import Experiment
 from stawm.files import parsed, placed, read_json, unsealed, write_bytes, write_json
+from stawm.memory.protocol import RATES
 from stawm.store.checkpoint import (
     EXPERIMENT,
+    broken_tensor,
     check_same,
     experiment_of,
     newest_checkpoint,
@@ -36,6 +38,7 @@ MODEL = "model.safetensors"
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 HEADER = {"format": "pt"}
+MEMORY_RATES = f"memory.{RATES}"
 CURE = "export or download the weights again"
 
 
@@ -104,8 +107,13 @@ def halved(model: Model) -> dict[str, Tensor]:
 
 
 def fingerprint(model: Model) -> str:
-    """The SHA-256 of the `model.safetensors` that `export` writes for this model in full precision."""
-    return hashlib.sha256(tensor_bytes(model.state_dict(), HEADER)).hexdigest()
+    """The SHA-256 of the weights of this model in full precision, as a file of safetensors holds them.
+
+    The rates that its memory was given are left out, as they stand in its settings: by this number the ledger knows
+    weights, also those that were written before a file held the rates.
+    """
+    learnt = {name: value for name, value in model.state_dict().items() if name != MEMORY_RATES}
+    return hashlib.sha256(tensor_bytes(learnt, HEADER)).hexdigest()
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:
@@ -224,10 +232,12 @@ def read_config(folder: Path) -> Config:
         config = parsed((folder / CONFIG).read_bytes())
         found = config["format"]
         config = unsealed(config, must=found == FORMAT)
-        experiment, metrics = Experiment.from_dict(config["experiment"]), config["metrics"]
-        classes = tuple(map(str, config["classes"])) if "classes" in config else class_names(experiment)
+        experiment, metrics = Experiment.from_dict(config["experiment"]), dict(config["metrics"])
+        classes = tuple(config["classes"]) if "classes" in config else class_names(experiment)
         sha256 = config["sha256"][MODEL] if found == FORMAT else ""
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+        if len(classes) != experiment.model.classes or not all(isinstance(name, str) for name in classes):
+            raise ValueError(f"it names {len(classes)} classes, but its model tells {experiment.model.classes} apart")
+    except (OSError, ValueError, KeyError, TypeError, CheckpointError) as failure:
         raise CheckpointError(f"{folder / CONFIG} cannot be read ({failure}); {CURE}") from failure
     if found not in READ:
         known = ", ".join(map(str, READ))
@@ -250,10 +260,18 @@ def _from_checkpoint(run: Path) -> Trained:
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:
     """A model of the experiment with these weights, in evaluation mode."""
-    with torch.random.fork_rng(devices=[]):
-        model = build(experiment.model)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            model = build(experiment.model)
+    except UsageError as failure:
+        raise CheckpointError(f"the settings in {source} make no model: {failure}; {cure}") from failure
+    if broken := broken_tensor(tensors):
+        raise CheckpointError(f"the weight {broken} in {source} holds NaN or infinity; {cure}")
+    told, held = model.state_dict().get(MEMORY_RATES), tensors.get(MEMORY_RATES)
     try:
         model.load_state_dict(tensors)
+        if told is not None and held is not None and not torch.equal(told, held):
+            raise RuntimeError(f"{MEMORY_RATES} is {held.tolist()}, its settings say {told.tolist()}")
     except RuntimeError as failure:
         reason = " ".join(str(failure).split())
         raise CheckpointError(f"the weights in {source} are of another model: {reason[:200]}; {cure}") from failure

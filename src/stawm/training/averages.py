@@ -1,6 +1,9 @@
 """Weight averaging: the exponential moving average (EMA) of a model, which is evaluated and exported in its place."""
 
-from torch import nn
+from collections.abc import Iterator
+from itertools import chain
+
+from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
@@ -11,12 +14,15 @@ def average_decay(decay: float, step: int) -> float:
 
 def update_average(average: nn.Module, model: nn.Module, decay: float) -> None:
     """Move `average` towards `model`: weights and running statistics alike; whole numbers are copied."""
-    theirs = model.state_dict()
     own, new = [], []
-    for name, mine in average.state_dict().items():
+    for mine, theirs in zip(_tensors(average), _tensors(model), strict=True):
         if mine.is_floating_point():
             own.append(mine)
-            new.append(theirs[name])
+            new.append(theirs)
         else:
-            mine.copy_(theirs[name])
+            mine.copy_(theirs)
     get_ema_multi_avg_fn(decay)(own, new, None)
+
+
+def _tensors(model: nn.Module) -> Iterator[Tensor]:
+    return chain(model.parameters(), model.buffers())

@@ -14,6 +14,7 @@ from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import DataConfig, Experiment
 from stawm.model.heads.head import Batch
 from stawm.model.readout import Readout
+from stawm.store.checkpoint import not_finite
 from stawm.training.batch_norm import settle
 from stawm.training.engine import generator_of
 
@@ -44,6 +45,12 @@ class Feed:
         self.batch = self.share * engine.world_size
         self.steps = len(self.train) // self.batch
         """Steps in an epoch; what does not fill a batch is left out, other pictures each time."""
+
+    @property
+    def chance(self) -> float:
+        """The error of always giving the commonest answer; 1 where pictures have no labels."""
+        labels = self.train.labels
+        return 1.0 if labels is None else 1 - labels.bincount().max().item() / len(labels)
 
     def store(self, taught: nn.Module, models: Iterable[nn.Module], *, fresh: bool) -> None:
         """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew.
@@ -117,6 +124,8 @@ def stored_features(
     for indices in torch.arange(len(pictures)).split(batch_size):
         batch = batch_of(pictures, indices, device)
         features = readout.features(vary(batch) if vary else batch.images).float().cpu()
+        if not features.isfinite().all():
+            raise not_finite(f"what it made of {pictures.name}", readout.model)
         if kept is None:
             kept = torch.empty(len(pictures), features.shape[1])
         kept[indices] = features

@@ -1,25 +1,25 @@
 """Training as a generator: one record an epoch; printing, plotting and stopping belong to the caller."""
 
-import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 from stawm.data import load_data
 from stawm.data.image_set import Splits
-from stawm.errors import TrainingError, UsageError
+from stawm.errors import CheckpointError, TrainingError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.files import placed
 from stawm.measure.evaluate import evaluate
-from stawm.measure.health import warnings
+from stawm.measure.health import died, warnings
 from stawm.measure.sums import HEALTH, SCORE, TERM, averaged
 from stawm.store import checkpoint as checkpoints
 from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
-from stawm.training.journal import OnStep, Progress, Record, Step
+from stawm.training.journal import OnStep, Progress, Record, Step, read_metrics
 from stawm.training.schedule import learning_rate
 from stawm.training.trainer import Trainer
 
@@ -43,11 +43,15 @@ def fit(
     """
     engine, run = start_engine(accelerator), placed(run)
     experiment = _experiment(experiment, run, resume)
+    if data is not None and not isinstance(data, Splits):
+        raise UsageError(f"given a {type(data).__name__} as data; give Splits(train, test) of two ImageSets")
     pictures = data or load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     feed = Feed(experiment, pictures, engine)
     trainer = Trainer(engine, experiment, feed.steps)
     with Books(run, experiment, feed, trainer) as books:
         progress = books.open(resume)
+        epochs = [entry for entry in read_metrics(run) if entry["epoch"] <= progress.epoch]
+        _check_alive(epochs, experiment, feed.chance)
         if progress.epoch < experiment.training.epochs:
             feed.store(trainer.taught, trainer.models, fresh=progress.step == 0)
         while progress.epoch < experiment.training.epochs:
@@ -58,6 +62,22 @@ def fit(
             progress = Progress(step=progress.step, epoch=progress.epoch + 1)
             books.save(progress)
             yield record
+            epochs.append(record.to_dict())
+            _check_alive(epochs, experiment, feed.chance)
+
+
+def _check_alive(epochs: Sequence[dict[str, Any]], experiment: Experiment, chance: float) -> None:
+    """Stop a run that has died, before its first step if it had died when it was resumed."""
+    training = experiment.training
+    if not died(epochs, training.give_up, chance):
+        return
+    last = epochs[-1]
+    illness = next(iter(last["warnings"]), f"its gradients have a norm of {last['health']['gradient_norm']:.1g}")
+    raise TrainingError(
+        f"this run has died: for {training.give_up} epochs, up to epoch {last['epoch']}, it has learnt nothing; "
+        f"{illness}; start a new run, with a training.learning_rate below {training.learning_rate:g} (or set "
+        "training.give_up to 0 to go on whatever happens)"
+    )
 
 
 def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_step: OnStep | None) -> None:
@@ -99,13 +119,13 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
     started = time.perf_counter()
     if trainer.config.settle and progress.epoch + 1 == trainer.config.epochs and trainer.taught is trainer.model:
         settle(trainer.exported, feed.train, trainer.experiment, trainer.engine)
-    found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
-    for name, value in found["terms"].items():
-        if not math.isfinite(value):
-            raise TrainingError(
-                f"epoch {progress.epoch + 1}: the term {name} is {value} on held-out images; the last checkpoint is "
-                "kept; try a lower training.learning_rate or a smaller training.clip_norm"
-            )
+    try:
+        found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
+    except CheckpointError as failure:
+        raise TrainingError(
+            f"epoch {progress.epoch + 1}: {failure}; the last checkpoint is kept; try a lower training.learning_rate "
+            "or a smaller training.clip_norm"
+        ) from failure
     timing = {
         "seconds": progress.seconds,
         "evaluation_seconds": time.perf_counter() - started,
@@ -126,8 +146,9 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
 def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experiment:
     """The experiment to train: the one given for a new run, the run's own for one that is resumed."""
     if resume:
-        stored = checkpoints.experiment_of(run)
+        stored = checkpoints.experiment_of(run, resume=True)
         checkpoints.check_same(wanted or stored, stored, run)
+        check(stored)
         return stored
     checkpoints.check_free(run)
     if wanted is None:

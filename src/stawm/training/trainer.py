@@ -15,7 +15,7 @@ from stawm.experiments.experiment import Experiment
 from stawm.measure.health import health
 from stawm.measure.sums import HEALTH, SCORE, TERM
 from stawm.model.heads.head import Batch, Judge
-from stawm.store.checkpoint import Checkpoint
+from stawm.store.checkpoint import Checkpoint, broken_tensor
 from stawm.training.averages import average_decay, update_average
 from stawm.training.engine import (
     optimiser_for,
@@ -139,6 +139,11 @@ class Trainer:
                 f"the checkpoint is of a run in {checkpoint.world} processes, but this is {self.engine.world_size}; "
                 f"resume with torchrun and {checkpoint.world} processes in all (1: without torchrun)"
             )
+        if broken := broken_tensor(checkpoint.part("model") | checkpoint.part("average")):
+            raise CheckpointError(
+                f"in the checkpoint of step {checkpoint.step} the weight {broken} holds NaN or infinity; start a new "
+                "run"
+            )
         try:
             self.model.load_state_dict(checkpoint.part("model"))
             if self.average is not None:
@@ -152,9 +157,12 @@ class Trainer:
             ) from failure
 
     def _check_finite(self, measured: dict[str, float], step: int) -> None:
-        terms = [(name.removeprefix(TERM), value) for name, value in measured.items() if name.startswith(TERM)]
-        wrong = [f"the term {name} is {value}" for name, value in terms if not math.isfinite(value)]
-        if not wrong and not math.isfinite(measured[GRADIENT_NORM]):
+        infinite = [(name, value) for name, value in measured.items() if not math.isfinite(value)]
+        wrong = [f"the term {name.removeprefix(TERM)} is {value}" for name, value in infinite if name.startswith(TERM)]
+        wrong += [
+            f"{name} is {value}" for name, value in infinite if not name.startswith(TERM) and name != GRADIENT_NORM
+        ]
+        if not wrong and infinite:
             gradients = ((name, weight.grad) for name, weight in self.model.named_parameters())
             broken = (name for name, each in gradients if each is not None and not each.isfinite().all())
             wrong = [f"the gradient of {next(broken, 'the loss')} is not finite"]

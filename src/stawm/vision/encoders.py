@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.images import Takes
 from stawm.vision.norms import GlimpseNorm
 
 Block = Literal["norm3", "plain4"]
@@ -36,6 +37,9 @@ class ConvEncoder(nn.Module):
             raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         given = f"{height}×{width}"
+        self.takes: Takes = (channels, height, width)
+        self.held = channels * height * width
+        """Numbers in a picture and in the maps that are made of it."""
         for inputs, outputs, stride in zip([channels, *filters], filters, strides, strict=False):
             kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
             convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=block == "plain4")
@@ -49,6 +53,7 @@ class ConvEncoder(nn.Module):
             height, width = ((side + 2 * padding - kernel) // stride + 1 for side in (height, width))
             if min(height, width) < 1:
                 raise ValueError(f"a picture of {given} is too small for {len(filters)} layers of {block}")
+            self.held += outputs * height * width
         self.shape = (filters[-1], height, width)
         self.features = filters[-1] * height * width
 

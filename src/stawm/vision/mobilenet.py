@@ -6,10 +6,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.images import Takes
 from stawm.vision.norms import GlimpseNorm
 
 FEATURES = 1280
 FIRST = 32
+PER_PIXEL = 1600
+"""About how many numbers all its maps hold for each pixel of a picture."""
 # Table 2 of that paper at width 1: expansion, channels, blocks, stride of the first block. The stride of 2 of the first
 # convolution and of the stage of 24 channels is 1 here, so that 32×32 pixels end as 4×4 and not as 1×1.
 STAGES = (
@@ -61,6 +64,7 @@ class MobileNetV2(nn.Module):
     def __init__(self, channels: int, *, glimpses: int = 1) -> None:
         """A network for pictures of `channels` channels and any size, looked at `glimpses` times."""
         super().__init__()
+        self.takes: Takes = (channels, None, None)
         self.first = nn.Conv2d(channels, FIRST, 3, padding=1, bias=False)
         self.first_norm = GlimpseNorm(FIRST, glimpses)
         self.blocks = nn.ModuleList()

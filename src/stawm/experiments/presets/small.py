@@ -3,8 +3,14 @@
 from dataclasses import replace
 
 from stawm.experiments.experiment import CnnConfig, DataConfig, TrainingConfig
-from stawm.experiments.facts import Departure, Goal
-from stawm.experiments.presets.mnist import MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SELF_SUPERVISED, MNIST_SKETCHPAD
+from stawm.experiments.facts import Departure, Goal, held
+from stawm.experiments.presets.mnist import (
+    AS_THE_TEXT,
+    MNIST_CLASSIFY_8,
+    MNIST_DRAW_6,
+    MNIST_SELF_SUPERVISED,
+    MNIST_SKETCHPAD,
+)
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
@@ -25,7 +31,7 @@ MNIST_5K_CLASSIFY = replace(
     published=None,
     goal=Goal("error", 0.03, minutes=10),
     departures=(
-        *MNIST_CLASSIFY_8.departures,
+        *held(MNIST_CLASSIFY_8.departures, AS_THE_TEXT.fields),
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         Departure((*SMALLER, "model.glimpses"), MINUTES),
         VARIED_MORE,

@@ -9,21 +9,23 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
-from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Query, Scene, Score
-from stawm.ranges import AT_LEAST_0, AT_LEAST_1, SHARE
+from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Order, Query, Scene, Score
+from stawm.ranges import AT_LEAST_0, SHARE, WIDTH
 
 
 @dataclass(frozen=True)
 class ClassifyConfig(HeadConfig):
     """The classifier, and its cross entropy."""
 
-    classes: Annotated[int, AT_LEAST_1] = 10
+    classes: Annotated[int, WIDTH] = 10
     """Classes to tell apart."""
     anytime: Annotated[float, AT_LEAST_0] = 0.0
     """What the answers before the last one count (0: only the last counts, as in the paper)."""
     label_smoothing: Annotated[float, SHARE] = 0.0
+    query_dropout: Order = "before"
+    """Dropout of the query: before its ReLU6, so that it stays within 6, or after, where it reaches 6/(1 - dropout)."""
 
-    free = ("weight", "anytime", "label_smoothing")
+    free = ("weight", "anytime", "label_smoothing", "query_dropout")
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,16 @@ class ClassificationHead(Head):
     Config = ClassifyConfig
     measured = (Score("error", "error", factor=100.0, unit="%", digits=2, halved=2e-4),)
 
-    def __init__(self, features: int, memory: int, classes: int, dropout: float) -> None:
-        """A head for `classes` classes."""
+    def __init__(self, features: int, memory: int, classes: int, dropout: float, order: Order = "before") -> None:
+        """A head for `classes` classes; `order` is that of the query's dropout and ReLU6."""
         super().__init__()
-        self.query = Query(features, memory, dropout)
+        self.query = Query(features, memory, dropout, order)
         self.classify = nn.Linear(memory, classes)
 
     @classmethod
     def build(cls, config: ClassifyConfig, host: Host) -> "ClassificationHead":
         """The classifier of these settings."""
-        return cls(host.features, host.memory, config.classes, host.dropout)
+        return cls(host.features, host.memory, config.classes, host.dropout, config.query_dropout)
 
     @staticmethod
     def objective(config: ClassifyConfig) -> Classification:

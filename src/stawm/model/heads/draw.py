@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Query, Scene, Score
-from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, AT_LEAST_1
+from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, WIDTH
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas, Painting
 from stawm.vision.decoders import ConvDecoder
 
@@ -20,19 +20,21 @@ Divergence = Literal["concatenated", "joint"]
 class DrawConfig(HeadConfig):
     """The drawing head: how a recall becomes a sketch, and sketches a canvas; and its loss."""
 
-    latent: Annotated[int, AT_LEAST_1] = 4
+    latent: Annotated[int, WIDTH] = 4
     """Numbers in the latent space of each glimpse."""
     canvas: Literal["addition", "bernoulli"] = "addition"
     start: Annotated[float, ANY] = -6.0
     """What the addition canvas is filled with at first: −6 is black, 0 grey."""
     temperature: Annotated[float, ABOVE_0] = 2.0
     """Of the Concrete masks of the Bernoulli canvas."""
+    mean: Literal["bernoulli", "concrete"] = "bernoulli"
+    """What those masks are at evaluation: alpha itself, or the mean of the Concrete variable that training samples."""
     beta: Annotated[float, AT_LEAST_0] = 4.0
     beta_scale: Annotated[float, ABOVE_0] = 128.0
     """The divergence counts β / this, for each image: 128 as in the paper's figures, 1 for the true β."""
     divergence: Divergence = "concatenated"
 
-    free = ("weight", "beta", "beta_scale", "divergence")
+    free = ("weight", "beta", "beta_scale", "divergence", "mean")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class DrawingHead(Head):
     def build(cls, config: DrawConfig, host: Host) -> "DrawingHead":
         """The drawing head of these settings; its decoder mirrors the glimpse network."""
         addition = config.canvas == "addition"
-        canvas: Canvas = AdditionCanvas(config.start) if addition else BernoulliCanvas(config.temperature)
+        canvas: Canvas = AdditionCanvas(config.start) if addition else BernoulliCanvas(config.temperature, config.mean)
         decoder = host.decoder(canvas.channels(host.channels))
         return cls(host.features, host.memory, config.latent, decoder, canvas)
 

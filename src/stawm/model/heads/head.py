@@ -7,7 +7,7 @@ which enters itself in `HEADS` by name. A model keeps its heads by these names, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -20,6 +20,10 @@ from stawm.vision.decoders import ConvDecoder
 
 HEADS: "Registry[type[Head]]" = Registry("head", home="stawm.model.heads", group="stawm.heads")
 """The heads by name."""
+
+
+Order = Literal["before", "after"]
+"""Whether dropout of a query comes before its ReLU6 or after it."""
 
 
 @dataclass(frozen=True)
@@ -119,15 +123,22 @@ class Objective(ABC):
 class Query(nn.Module):
     """A query of the memory from the context; the context learns nothing from it (its gradient is stopped)."""
 
-    def __init__(self, features: int, memory: int, dropout: float = 0.0) -> None:
-        """A query of `memory` numbers from `features` context features."""
+    def __init__(self, features: int, memory: int, dropout: float = 0.0, order: Order = "before") -> None:
+        """A query of `memory` numbers from `features` context features; `order` says when some are dropped."""
         super().__init__()
         self.project = nn.Linear(features, memory)
         self.dropout = nn.Dropout(dropout)
+        self.order: Order = order
+
+    @property
+    def bound(self) -> float:
+        """The most that a number of it can be in training: dropout enlarges what it keeps, and ReLU6 ends at 6."""
+        return 6.0 if self.order == "before" else 6.0 / (1 - self.dropout.p)
 
     def forward(self, context: Float[Tensor, "batch features"]) -> Float[Tensor, "batch memory"]:
         """ReLU6 of a linear map of the context."""
-        return self.dropout(F.relu6(self.project(context.detach())))
+        projected = self.project(context.detach())
+        return F.relu6(self.dropout(projected)) if self.order == "before" else self.dropout(F.relu6(projected))
 
 
 class Head(nn.Module, ABC):

@@ -1,0 +1,60 @@
+"""Models that no machine should be asked for are refused before anything is allocated."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from stawm.errors import UsageError
+from stawm.experiments.build import MOST_WEIGHTS, Budget, build
+from stawm.experiments.experiment import CnnConfig, ImageConfig
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.vision.encoders import ConvEncoder
+from tiny_model import SMALL, heads
+
+LARGE = ImageConfig(height=4096, width=4096)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden": 65_536},
+        {"memory": HebbRosenblattConfig(size=16_384)},
+        {"heads": heads(65_536), "memory": HebbRosenblattConfig(size=16_384), "hidden": 2},
+        {"glimpse": CnnConfig(filters=(65_536, 65_536), strides=(1, 1))},
+        {"kind": "vae", "heads": heads(latent=65_536), "glimpse": CnnConfig(filters=(64,), strides=(1,))},
+    ],
+)
+def test_a_model_with_too_many_weights_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{MOST_WEIGHTS:,} weights"):
+        build(replace(SMALL, **change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"image": LARGE, "context": CnnConfig(filters=(64, 1), strides=(1, 4096))},
+        {"image": LARGE, "context": CnnConfig(block="mobilenet-v2")},
+        {"image": replace(LARGE, channels=1024), "context": CnnConfig(filters=(1,), strides=(2048,))},
+        {"glimpses": 1024, "glimpse_height": 1024, "glimpse_width": 1024, "glimpse": CnnConfig((1,), (1024,))},
+        {"image": LARGE, "context": CnnConfig((1,), (2048,)), "glimpses": 100, "heads": heads(latent=2)},
+    ],
+)
+def test_a_picture_that_would_take_too_much_memory_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="one picture would take"):
+        build(replace(SMALL, **change))
+
+
+def test_what_a_picture_holds_is_counted_with_the_maps() -> None:
+    encoder = ConvEncoder(3, 9, 9, filters=(4, 5), strides=(2, 1), block="norm3")
+    assert encoder.held == 3 * 9 * 9 + 4 * 4 * 4 + 5 * 2 * 2
+
+
+def test_a_budget_counts_before_it_makes() -> None:
+    with Budget(most=100) as budget:
+        torch.empty(9, 9)
+        torch.zeros((4, 4))
+        assert budget.numbers == 97
+        with pytest.raises(UsageError):
+            torch.ones(size=(10**6, 10**6))
