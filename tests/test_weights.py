@@ -160,10 +160,13 @@ def test_the_fingerprint_is_that_of_a_file_without_rates_as_earlier_versions_wro
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    """Change the tensors of a folder of weights."""
-    tensors, header = read_tensors(folder / "model.safetensors", "")
+    """Change the tensors of a folder of weights, with a checksum that fits them."""
+    path = folder / "model.safetensors"
+    tensors, header = read_tensors(path, "")
     change(tensors)
-    (folder / "model.safetensors").write_bytes(tensor_bytes(tensors, header))
+    path.write_bytes(tensor_bytes(tensors, header))
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", config | {"sha256": {path.name: sha256_of(path)}})
 
 
 def test_files_without_rates_have_those_of_their_settings(folder: Path):
