@@ -137,7 +137,9 @@ class Memory(nn.Module, ABC):
             and query.shape[0] == codes.shape[0]
             and query.shape[-1] == self.size
         )
-        if not fits or query.dtype != codes.dtype or query.device != codes.device:
+        if fits and query.dtype != codes.dtype:
+            fits = torch.is_autocast_enabled(codes.device.type)
+        if not fits or query.device != codes.device:
             raise UsageError(
                 f"{_kind(query)} cannot be asked after {_kind(codes)}; give the same type and device, and the shape "
                 f"[{codes.shape[0]}, {self.size}] or [{codes.shape[0]}, queries, {self.size}]"
