@@ -21,6 +21,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from serve import MIB, requests, times
 
 SLOWEST, GROWTH, STOPPED = 2.0, 300 * MIB, 5.0
 """Seconds of a good look, bytes of memory more than at the start, and seconds to stop, at most."""
-CLIENTS, EDGE, SCANS = 16, 6300, 2000
+CLIENTS, AT_ONCE, EDGE, SCANS = 16, 24, 6300, 2000
 LAST = 15.0
 """Seconds that the siege lasts at least."""
 Told = Counter[str]
@@ -121,7 +122,7 @@ async def attack(address: tuple[str, int], fuzz: int, telling: Connection) -> No
     requests = fuzzed(fuzz)
     started = time.monotonic()
     ends = [each("endless JPEGs", [[bomb]]) for _ in range(10)] + [each("20 MiB of {}", [[flood]]) for _ in range(8)]
-    await asyncio.gather(*ends, *(each("of the fuzzer", requests) for _ in range(8)))
+    await asyncio.gather(*ends, *(each("of the fuzzer", requests) for _ in range(AT_ONCE)))
     await asyncio.sleep(max(0, LAST - (time.monotonic() - started)))
     telling.send(told)
     going += [asyncio.ensure_future(each("endless JPEGs", [[bomb]])) for _ in range(10)]
@@ -132,10 +133,8 @@ async def attack(address: tuple[str, int], fuzz: int, telling: Connection) -> No
 def fuzzed(count: int) -> list[list[bytes]]:
     """The requests of the suite's fuzzer, as they go over the wire."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from fuzzed_requests import fuzzed as made
-
     raw = []
-    for one in made(2026, count):
+    for one in import_module("fuzzed_requests").fuzzed(2026, count):
         names = {name.lower() for name, _ in one.headers}
         lines = [b" ".join((one.method.encode(), one.path.encode("utf-8", "surrogatepass"), b"HTTP/1.1"))]
         lines += [name + b": " + value for name, value in one.headers]

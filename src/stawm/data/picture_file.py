@@ -64,7 +64,7 @@ LIGHT = Limits(2**18, 2**13, KEPT_PIXELS)
 
 
 @contextmanager
-def opened(content: bytes, formats: tuple[str, ...] | list[str] | None = None, limits: Limits = BEARABLE) -> Iterator[Image.Image]:
+def opened(content: bytes, formats: tuple[str, ...] | None = None, limits: Limits = BEARABLE) -> Iterator[Image.Image]:
     """The picture of a file, not decoded yet; `TooMuch` if that is unbearable, `Heavy` if it is beyond the limits."""
     walk = next((walk for start, walk in WALKS.items() if content.startswith(start)), _plain)
     passes, metadata = walk(content)
@@ -179,7 +179,7 @@ def main() -> int:
     out = sys.stdout.buffer
     try:
         _limit()
-        with opened(sys.stdin.buffer.read(), sys.argv[1].split(",")) as picture:
+        with opened(sys.stdin.buffer.read(), tuple(sys.argv[1].split(","))) as picture:
             small, size = decoded(picture)
         plain = small.mode if small.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else "RGB"
         made = io.BytesIO()
