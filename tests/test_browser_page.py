@@ -3,13 +3,15 @@
 import base64
 import json
 import re
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from PIL import Image
 
 from browser_fixture import Visit, visiting
-from page_fixture import GLIMPSES, a_digit, says, shown, upload
+from page_fixture import GLIMPSES, a_digit, draw, says, shown, upload
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -72,6 +74,19 @@ def test_a_picture_is_uploaded_and_its_preparation_told(visit: Visit) -> None:
     assert "dark on light" in page.locator("#notes").inner_text()
     assert page.locator("#hint").inner_text() == hurting
     assert "hurt" not in page.title()
+
+
+def test_nothing_and_too_much_on_a_sheet_are_said(visit: Visit) -> None:
+    page = visit.page
+    sheet, content = Image.new("L", (300, 200), 230), BytesIO()
+    sheet.save(content, "PNG")
+    upload(page, "blank.png", content.getvalue())
+    says(page, "Nothing to see")
+    assert page.locator("#status").inner_text() == "Nothing to see"
+    assert (page.locator(".bar").count(), page.locator("#overlay polygon").count()) == (0, 0)
+    page.get_by_role("button", name="Clear").click()
+    draw(page, [[(0.25, 0.2), (0.25, 0.8)], [(0.7, 0.2), (0.7, 0.8)]])
+    page.wait_for_function("() => document.querySelector('#notes').textContent.includes('2 separate things')")
 
 
 def test_a_broken_upload_is_told_on_the_page(visit: Visit) -> None:

@@ -23,6 +23,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         other = {"count": {"value": 3, "shares": [0.5, 0.25]}, "edges": {"map": picture(4, 4)}}
         writer.add(look("face.png", prediction=None, size=(60, 24), answers=other))
         writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12))
+        writer.add(look("blank.png", prediction=None, found=0, draws=False))
         for place in range(60):
             writer.add(look(f"more {place}.png", prediction=str(place % 3), glimpses=2))
     return path.as_uri()
@@ -89,6 +90,12 @@ def test_models_that_only_classify_or_only_draw_are_shown(report: Visit) -> None
     assert box["width"] / box["height"] == pytest.approx(60 / 24, rel=0.02)
 
 
+def test_nothing_to_see_is_said_in_place_of_an_answer(report: Visit) -> None:
+    blank = card(report, 4)
+    assert blank.locator(".prediction").inner_text() == blank.locator("header p").inner_text() == "Nothing to see"
+    assert (blank.locator(".bar").count(), blank.locator(".small").count()) == (0, 0)
+
+
 def test_what_other_heads_answer_is_told_in_lines(report: Visit) -> None:
     lines = card(report, 2).locator(".answers p")
     assert lines.all_inner_texts()[0] == "count: value 3, shares 0.5 0.25"
@@ -115,26 +122,26 @@ def test_the_memory_is_in_it_when_it_was_asked_for(report: Visit) -> None:
 
 def test_pictures_are_counted_filtered_found_and_ordered(report: Visit) -> None:
     page = report.page
-    assert page.locator("#total").inner_text() == "64"
+    assert page.locator("#total").inner_text() == "65"
     chips = page.locator(".classes button")
-    assert chips.all_inner_texts() == ["all64", "020", "120", "220", "31", "71", "411"]
+    assert chips.all_inner_texts() == ["all65", "020", "120", "220", "31", "71", "411"]
     chips.nth(3).click()
     assert page.locator("article").count() == 20
-    assert page.locator("#found").inner_text() == "20 of 64 shown"
+    assert page.locator("#found").inner_text() == "20 of 65 shown"
     page.get_by_role("searchbox", name="Name").fill("MORE 5")
     found = [f"more {place}.png" for place in (5, 50, 53, 56, 59)]
     assert names(report) == found
     page.get_by_role("searchbox", name="Name").fill("")
     chips.first.click()
     page.get_by_role("combobox", name="Order").select_option("by name")
-    assert names(report)[1:3] == ["face.png", "more 0.png"]
+    assert names(report)[1:4] == ["blank.png", "face.png", "more 0.png"]
 
 
 def test_players_are_made_when_they_come_into_sight(report: Visit) -> None:
     page = report.page
-    assert page.locator("article").count() == 64
+    assert page.locator("article").count() == 65
     assert page.locator(".player").count() < 20
-    last = card(report, 63)
+    last = card(report, 64)
     assert last.locator("h2").inner_text() == "more 59.png"
     assert last.locator(".prediction").inner_text() == "2"
 

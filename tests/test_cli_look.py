@@ -141,6 +141,18 @@ def test_a_model_that_only_draws_has_no_answers(capsys: Capture, tmp_path: Path)
     assert out.splitlines()[1].strip() == "x.png"
 
 
+def test_nothing_to_see_is_no_answer(capsys: Capture, tmp_path: Path):
+    Image.new("L", (60, 40), 250).save(tmp_path / "blank.png")
+    assert main(["look", "blank.png", "--weights", "mnist-5k-sketchpad", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["found"], found["prediction"], found["confidence"], found["given"]) == (0, None, None, None)
+    assert {(one["belief"], one["canvas"]) for one in found["glimpses"]} == {(None, None)}
+    assert main(["look", "blank.png", "--weights", "mnist-5k-sketchpad"]) == 0
+    row = capsys.readouterr().out.splitlines()[1]
+    assert row.startswith("blank.png") and row.endswith("nothing to see")
+    assert "%" not in row
+
+
 def test_names_are_printed_as_they_are(weights: str, capsys: Capture, tmp_path: Path):
     picture(tmp_path / "[red]odd.png")
     (tmp_path / "[bold]bad.png").write_bytes(b"")

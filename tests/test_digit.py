@@ -137,6 +137,28 @@ def test_a_blank_sheet_that_was_photographed_is_blank():
     assert digit.notes[-1] == NOTHING
 
 
+@pytest.mark.parametrize("noise", [0, 1, 4])
+@pytest.mark.parametrize("light", ["even", "slope", "vignette"])
+def test_light_and_noise_on_paper_are_nothing_to_see(light: str, noise: float):
+    down, across = np.mgrid[:200, :300] / 200 - 0.5
+    shade = {"even": 0 * down, "slope": 40 * across + 30 * down, "vignette": -60 * (down**2 + across**2)}[light]
+    levels = 190 + shade + np.random.default_rng(0).normal(0, noise, shade.shape)
+    assert as_digit(Image.fromarray(levels.clip(0, 255).astype(np.uint8))).found == 0
+
+
+@pytest.mark.parametrize("margin", [0, 1, 4, 40])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_digit_that_fills_its_frame_is_read(margin: int, dark: bool):
+    for number, digit in enumerate(load_data("mnist-5k").test.images[:12, 0].numpy()):
+        ink = ink_of(Image.fromarray(digit), 0.2)
+        if digit[:, 13:16].sum() > 0.8 * digit.sum():
+            continue  # an upright line is all of its frame
+        large = Image.fromarray((255 * ink.shares).astype(np.uint8)).resize((120, 160), Image.Resampling.BICUBIC)
+        frame = np.pad(np.asarray(large), margin)
+        seen = as_digit(Image.fromarray(255 - frame if dark else frame))
+        assert (seen.inverted, seen.found) == (dark, 1), number
+
+
 @pytest.mark.parametrize("turn", range(0, 360, 60))
 def test_uneven_light_is_evened_out(turn: int):
     down, across = np.mgrid[:280, :280] / 280 - 0.5

@@ -42,6 +42,14 @@ def test_every_kind_of_picture_is_looked_at_alike(digit: np.ndarray, tmp_path: P
     assert [look.name for look in looks[6:]] == ["picture 7", "six.png", "six.png", "picture 10"]
 
 
+def test_what_was_found_is_told(digit: np.ndarray):
+    sheets = [np.full((50, 60), 200, np.uint8), digit, np.concatenate([digit] * 3, 1)]
+    looks = stawm.look(sheets, model=MODEL)
+    assert [look.found for look in looks] == [0, 1, 3]
+    assert [look.prediction is None for look in looks] == [True, False, False]
+    assert looks[0].believed() == []
+
+
 def test_one_picture_is_one_look_and_a_list_is_a_list(digit: np.ndarray):
     one = stawm.look(digit, model=MODEL, memory=True)
     assert isinstance(one, Look)

@@ -3,8 +3,10 @@
 In batches, from MNIST's own digits; every number is drawn from the generator that is passed in.
 """
 
+import math
+
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 
 from stawm.data.image_set import ImageSet
@@ -16,6 +18,8 @@ MIDDLE = 14
 """The pixel at which MNIST has the centre of mass, counted from 0."""
 UPSTROKE, UPSTROKE_ANGLE = (0.25, 0.65), (20.0, 50.0)
 """Its length as a share of the stem's, and its angle to the stem in degrees."""
+FLATTEST = 55.0
+"""Its angle to the vertical at most: flatter, a 1 is a 7 as MNIST has it. A stem too slanted for that stays alone."""
 FOOT, FOOT_SHARE = (0.1, 0.3), 0.3
 """Half its length as a share of the stem's, and how many of the new 1s have one."""
 BAR, BAR_HEIGHT, BAR_ANGLE = (0.15, 0.35), (0.4, 0.65), (-25.0, 10.0)
@@ -49,15 +53,15 @@ def _upstroke(images: Images, draws: Float[Tensor, "4 batch"]) -> Images:
     top, bottom = _ends(images)
     stem = bottom - top
     length = stem.norm(dim=1)
-    turn = torch.deg2rad(_between(UPSTROKE_ANGLE, draws[0]))
+    slant = torch.atan2(-stem[:, 0], stem[:, 1])
+    turn = torch.deg2rad(_between(UPSTROKE_ANGLE, draws[0])).minimum(math.radians(FLATTEST) - slant)
     across = stem[:, 0] * turn.cos() - stem[:, 1] * turn.sin()
     down = stem[:, 0] * turn.sin() + stem[:, 1] * turn.cos()
     flag = top + _between(UPSTROKE, draws[1])[:, None] * torch.stack([across, down], 1)
-    images = _drawn(images, top, flag)
+    made = _drawn(images, top, flag)
     half = torch.stack([_between(FOOT, draws[2]) * length, torch.zeros_like(length)], 1)
-    return torch.where(
-        (draws[3] < FOOT_SHARE)[:, None, None, None], _drawn(images, bottom - half, bottom + half), images
-    )
+    made = torch.where(_each(draws[3] < FOOT_SHARE), _drawn(made, bottom - half, bottom + half), made)
+    return torch.where(_each(turn < math.radians(UPSTROKE_ANGLE[0])), images, made)
 
 
 def _bar(images: Images, draws: Float[Tensor, "4 batch"]) -> Images:
@@ -117,6 +121,10 @@ def _centred(images: Images) -> Images:
     columns = (torch.arange(width, device=ink.device) - across.round().long()[:, None]) % width
     picture = torch.arange(len(images), device=ink.device)[:, None, None]
     return ink[picture, rows[:, :, None], columns[:, None]][:, None]
+
+
+def _each(chosen: Bool[Tensor, " batch"]) -> Bool[Tensor, "batch 1 1 1"]:
+    return chosen[:, None, None, None]
 
 
 def _between(limits: tuple[float, float], draws: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
