@@ -27,6 +27,7 @@ def look(
     size: tuple[int, int] = (28, 28),
     memory: bool = False,
     answers: dict[str, Any] | None = None,
+    familiar: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A look of the contract; its belief in `prediction` grows by equal steps, the rest is shared out."""
     names = [str(place) for place in range(classes)] if prediction is not None else []

@@ -12,7 +12,10 @@ from stawm.errors import StawmError, StorageError, UsageError
 
 INTERRUPTED = 130
 
-NAMES = ("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record", "ship")
+NAMES = (
+    *("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks", "table", "record"),
+    *("calibrate", "ship"),
+)
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
 
@@ -31,6 +34,7 @@ examples:
   stawm train mnist-5k-classify
   stawm train folder:my-pictures
   stawm evaluate runs/mnist-5k-classify-seed0
+  stawm calibrate runs/mnist-sketchpad-seed0
   stawm figure looked runs/mnist-5k-classify-seed0
   stawm table runs/*
 

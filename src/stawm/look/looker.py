@@ -1,6 +1,7 @@
 """A trained model that looks at pictures as people give them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,9 +15,12 @@ from stawm.look.answer import Glimpse, Image, Look, outlines_of
 from stawm.look.memory_view import MemoryView, memory_views
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
+from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.sheet import colour_of
 from stawm.store.weights import Trained, packaged
+from stawm.trust.familiar import Familiar
+from stawm.trust.trust import Trust
 from stawm.vision.glimpse import outside
 
 PREFERRED = ("mnist-sketchpad", "mnist-5k-sketchpad", "mnist-classify-8-fast", "mnist-classify-8", "mnist-5k-classify")
@@ -39,6 +43,7 @@ class Looker:
         self.classifies, self.draws = "classify" in self.model.heads, "draw" in self.model.heads
         self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
         self.data = learnt_from(experiment.data.name)
+        self.trust = trained.trust
 
     def prepare(self, given: Given) -> Prepared:
         """The picture as this model takes it: made like those of its data set; cheap, and safe in threads."""
@@ -53,12 +58,19 @@ class Looker:
         pixels = torch.stack([one.pixels for one in prepared])
         episode = self.model(pixels.to(device).float() / 255)
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
-        views = views_of(self.model, episode, self.classes)
-        parts = zip(prepared, names, _glimpses(episode), views, memories, strict=True)
+        views = views_of(self.model, _believed(episode, self.trust), self.classes)
+        familiar = self.trust.familiar(episode) if self.trust else [None] * len(prepared)
+        parts = zip(prepared, names, _glimpses(episode), views, memories, familiar, strict=True)
         return [self._look(*part) for part in parts]
 
     def _look(
-        self, prepared: Prepared, name: str, seen: list[dict[str, Any]], views: dict[str, View], held: MemoryView | None
+        self,
+        prepared: Prepared,
+        name: str,
+        seen: list[dict[str, Any]],
+        views: dict[str, View],
+        held: MemoryView | None,
+        familiar: Familiar | None,
     ) -> Look:
         """One look, put together from what was seen and what each head adds to that."""
         found: dict[str, Any] = {"prediction": None, "confidence": None}
@@ -75,10 +87,21 @@ class Looker:
             "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
             "given": prepared.placed,
             "glimpses": tuple(Glimpse(**glimpse) for glimpse in seen),
+            "familiar": familiar,
             "memory": held,
             "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
         }
         return Look(**own | found)
+
+
+def _believed(episode: Episode, trust: Trust | None) -> Episode:
+    """The episode with calibrated logits in place of the classifier's own."""
+    answer = episode.answers.get("classify")
+    if trust is None or not isinstance(answer, Classified):
+        return episode
+    return replace(
+        episode, answers={**episode.answers, "classify": replace(answer, logits=trust.believed(answer.logits))}
+    )
 
 
 def _glimpses(episode: Episode) -> list[list[dict[str, Any]]]:

@@ -5,7 +5,7 @@ import { Pad } from "./draw.js";
 import { element, percent, pixels } from "./elements.js";
 import { MemoryView } from "./memory.js";
 import { Overlay } from "./overlay.js";
-import { Player } from "./player.js";
+import { Player, strange } from "./player.js";
 import { themed } from "./theme.js";
 
 const LIVE = 120;
@@ -82,7 +82,7 @@ function looked(look, question) {
   const size = `${look.image.width} × ${look.image.height}`;
   const prepared = `The model sees it prepared as ${size} pixels: ${look.notes.join("; ")}.`;
   at("notes").textContent = look.notes.length ? prepared : "";
-  const says = () => `It says ${look.prediction}, ${percent(look.confidence)}`;
+  const says = () => strange(look) || `It says ${look.prediction}, ${percent(look.confidence)}`;
   at("status").textContent = look.prediction === null ? "It has looked" : says();
   remember();
   if (question.play && !still.matches) state.player.play({ restart: true });
