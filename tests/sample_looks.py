@@ -28,6 +28,7 @@ def look(
     memory: bool = False,
     answers: dict[str, Any] | None = None,
     found: int | None = 1,
+    familiar: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A look of the contract; its belief in `prediction` grows by equal steps, the rest is shared out."""
     names = [str(place) for place in range(classes)] if prediction is not None else []

@@ -16,18 +16,8 @@ LONGEST = 600
 """Letters of a message; of a longer one, which names something very long, the middle is left out."""
 
 NAMES = (
-    "train",
-    "evaluate",
-    "presets",
-    "data",
-    "figure",
-    "look",
-    "serve",
-    "masks",
-    "export",
-    "table",
-    "record",
-    "ship",
+    *("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks"),
+    *("export", "table", "record", "calibrate", "ship"),
 )
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
@@ -47,6 +37,7 @@ examples:
   stawm train mnist-5k-classify
   stawm train folder:my-pictures
   stawm evaluate runs/mnist-5k-classify-seed0
+  stawm calibrate runs/mnist-sketchpad-seed0
   stawm figure looked runs/mnist-5k-classify-seed0
   stawm table runs/*
 

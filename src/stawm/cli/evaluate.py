@@ -1,7 +1,8 @@
 """`stawm evaluate`.
 
 Prints the error on the test pictures of its data set, and that of its answer after each glimpse; for a model that
-draws, the mean squared error of its drawings, per pixel and channel.
+draws, the mean squared error of its drawings, per pixel and channel. The calibration error of a classifier is how far
+its confidence is from the share of right answers, in 15 bins; `stawm calibrate` makes it small.
 
 --controls also asks where a classifier's answer comes from: each picture's query is put to the memory of another
 picture, and a single query, the mean over all pictures, takes the place of each picture's own.
@@ -37,7 +38,7 @@ def evaluate(
     from stawm.store.trained import open_trained
 
     trained, pictures = open_trained(model, data, data_dir, device)
-    found = measure(trained.model, pictures, config=trained.experiment.model)
+    found = measure(trained.model, pictures, config=trained.experiment.model, trust=trained.trust)
     controlled = exchanged(trained.model, pictures) if controls else ()
     if json:
         found |= {"controls": [asdict(control) for control in controlled]} if controls else {}
@@ -52,6 +53,8 @@ def evaluate(
             print(f"{scores[name].title:18} {scores[name].told(value):>8}")
     for glimpse, value in enumerate(found["error_after_glimpse"], 1):
         print(f"after glimpse {glimpse:<4} {error(value):>8}")
+    for kind, value in found.get("calibration", {}).items():
+        print(f"calibration error  {100 * value:.2f} %{' with temperature' * (kind == 'calibrated')}")
     for control in controlled:
         print(f"memory {control.memory}, query {control.query}")
         print(f"  error {error(control.error)}, of the class in memory {error(1 - control.follows_memory)}")

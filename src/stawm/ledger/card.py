@@ -27,6 +27,8 @@ class Facts:
     runs: Sequence[Entry] = ()
     """The entries of the runs that led to the weights, one after the other; none if they are not in the ledger."""
     note: str = ""
+    calibrated: bool = False
+    """Whether trust in its answers was fitted (`stawm calibrate`)."""
 
 
 def card(facts: Facts) -> str:
@@ -43,7 +45,7 @@ def card(facts: Facts) -> str:
     departed = _listed("## Departures from the paper", departures(experiment))
     base = nearest(experiment) or experiment
     changed = _listed(f"## Changes of the preset `{base.name}`", told_changes(changes(experiment, base)))
-    limits = ["## Limits", "", *(f"- {limit}" for limit in _limits(experiment))]
+    limits = ["## Limits", "", *(f"- {limit}" for limit in _limits(experiment, facts.calibrated))]
     measured = ["## Measured", "", *_table(facts.measured)]
     return "\n".join([*about, "", *data, "", *measured, "", *recipe, "", *departed, *changed, *limits, ""])
 
@@ -123,13 +125,15 @@ def _recipe(facts: Facts) -> list[str]:
     return [*lines, "- every setting is in `config.json`"]
 
 
-def _limits(experiment: Experiment) -> list[str]:
+def _limits(experiment: Experiment, calibrated: bool) -> list[str]:
     model = experiment.model
-    limits = [f"It has only seen pictures like those of `{experiment.data.name}`; others get an answer all the same."]
+    like = f"It has only seen pictures like those of `{experiment.data.name}`;"
+    limits = [f"{like} others get an answer all the same."]
+    if calibrated:
+        limits = [f"{like} of others it says that it does not recognise them, most of the time (docs/trust.md)."]
     if model.classes:
-        limits.append(
-            f"It always names one of its {model.classes} classes, and its confidence has not been calibrated."
-        )
+        sure = "was calibrated on held-out pictures" if calibrated else "has not been calibrated"
+        limits.append(f"It always names one of its {model.classes} classes, and its confidence {sure}.")
     if model.draws:
         limits.append("Its drawings are blurred sketches of what it remembers, not copies of the picture.")
     return [*limits, "One seed; made for research and teaching, not for decisions about people."]

@@ -16,8 +16,8 @@ from stawm.files import write_json, write_text
 from stawm.ledger.card import Facts, about_of, card
 from stawm.ledger.entries import Entry, Measurement, chain, check_name, read_ledger, run_of
 from stawm.measure.evaluate import evaluate
+from stawm.store.trust import FILE as TRUST
 from stawm.store.weights import (
-    CONFIG,
     MANIFEST,
     MODEL,
     Trained,
@@ -25,10 +25,10 @@ from stawm.store.weights import (
     export,
     fingerprint,
     halved,
+    listed,
     load_trained,
     read_config,
     read_manifest,
-    sha256_of,
 )
 
 CARD = "CARD.md"
@@ -112,19 +112,17 @@ def facts_of(home: Path, name: str, ledger: Path | None = None) -> Facts:
     tested = [entry.measured for entry in same if entry.kind == "result" and split != "test"]
     measured += [(TRAINED, found) for found in tested]
     runs: tuple[Entry, ...] = chain(same[0], entries) if same else ()
-    return Facts(name, known.experiment, int(known.metrics["epoch"]), measured, runs, manifest[name].get("note", ""))
+    told = manifest[name].get("note", ""), TRUST in manifest[name]["files"]
+    return Facts(name, known.experiment, int(known.metrics["epoch"]), measured, runs, *told)
 
 
 def _write(
     trained: Trained, name: str, home: Path, metrics: dict[str, Any], origin: dict[str, Any], note: str, full: bool
 ) -> Path:
     """The folder with weights and settings; the manifest is written last, so that a broken attempt is noticed."""
-    folder = export(trained.model, trained.experiment, home / name, metrics, classes=trained.classes, half=not full)
-    files = {
-        path.name: {"sha256": sha256_of(path), "size": path.stat().st_size}
-        for path in (folder / MODEL, folder / CONFIG)
-    }
-    entry = {"about": about_of(trained.experiment), "files": files, "trained": origin, "note": note}
+    options = {"classes": trained.classes, "half": not full, "trust": trained.trust}
+    folder = export(trained.model, trained.experiment, home / name, metrics, **options)
+    entry = {"about": about_of(trained.experiment), "files": listed(folder), "trained": origin, "note": note}
     manifest = dict(sorted((read_manifest(home) | {name: entry}).items()))
     write_json(home / MANIFEST, manifest)
     return folder

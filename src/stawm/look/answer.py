@@ -15,9 +15,11 @@ from stawm.data.prepare.prepared import Placed
 from stawm.look.memory_view import MemoryView
 from stawm.look.picture import Picture
 from stawm.show.picture import corners_of
+from stawm.trust.familiar import Familiar
 
 Corners = tuple[tuple[float, float], ...]
 """Top left, top right, bottom right, bottom left, in pixels of the image: 0 is its left edge, its width the right."""
+UNRECOGNISED = "I don't recognise this"
 DIGITS = 4
 """Decimals of every number in JSON."""
 
@@ -75,6 +77,8 @@ class Look:
     given: Placed | None
     """Where the image lies in the picture that was given; null if nothing was found in that."""
     glimpses: tuple[Glimpse, ...]
+    familiar: Familiar | None = None
+    """How like the pictures that it learnt from; null for a model that was not calibrated."""
     memory: MemoryView | None = None
     """What the memory held after each glimpse, if that was asked for."""
     answers: dict[str, Any] = field(default_factory=dict)
@@ -86,8 +90,9 @@ class Look:
         return [(self.classes[belief.index(max(belief))], max(belief)) for belief in beliefs]
 
     def lines(self) -> list[str]:
-        """What other heads answered, a line each: their name, and what they say."""
-        return [f"{name}: {_worded(to_json(values))}" for name, values in self.answers.items()]
+        """That the picture is not recognised, if so; and what other heads answered, a line each: name, and words."""
+        strange = [UNRECOGNISED] if self.familiar is not None and not self.familiar.recognised else []
+        return strange + [f"{name}: {_worded(to_json(values))}" for name, values in self.answers.items()]
 
 
 def outlines_of(poses: Float[Tensor, "batch glimpse 2 3"], height: int, width: int) -> list[list[Corners | None]]:

@@ -1,7 +1,7 @@
 """A trained model that looks at pictures as people give them."""
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import torch
@@ -16,10 +16,13 @@ from stawm.look.answer import Glimpse, Image, Look, outlines_of
 from stawm.look.memory_view import MemoryView, memory_views
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
+from stawm.model.heads.classify import Classified
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.sheet import colour_of
 from stawm.store.checkpoint import not_finite
 from stawm.store.weights import Trained, packaged
+from stawm.trust.familiar import Familiar
+from stawm.trust.trust import Trust
 from stawm.vision.glimpse import outside
 
 PREFERRED = ("mnist-sketchpad", "mnist-5k-sketchpad", "mnist-classify-8-fast", "mnist-classify-8", "mnist-5k-classify")
@@ -42,6 +45,7 @@ class Looker:
         self.classifies, self.draws = "classify" in self.model.heads, "draw" in self.model.heads
         self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
         self.data = learnt_from(experiment.data.name)
+        self.trust = trained.trust
 
     def prepare(self, given: Given) -> Prepared:
         """The picture as this model takes it: made like those of its data set; cheap, and safe in threads."""
@@ -60,12 +64,19 @@ class Looker:
             if not all(part.isfinite().all() for part in (episode.poses, *parts)):
                 raise not_finite(f"the answer of the head {name}", self.model)
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
-        views = views_of(self.model, episode, self.classes)
-        parts = zip(prepared, names, _glimpses(episode), views, memories, strict=True)
+        views = views_of(self.model, _believed(episode, self.trust), self.classes)
+        familiar = self.trust.familiar(episode) if self.trust else [None] * len(prepared)
+        parts = zip(prepared, names, _glimpses(episode), views, memories, familiar, strict=True)
         return [self._look(*part) for part in parts]
 
     def _look(
-        self, prepared: Prepared, name: str, seen: list[dict[str, Any]], views: dict[str, View], held: MemoryView | None
+        self,
+        prepared: Prepared,
+        name: str,
+        seen: list[dict[str, Any]],
+        views: dict[str, View],
+        held: MemoryView | None,
+        familiar: Familiar | None,
     ) -> Look:
         """One look, put together from what was seen and what each head adds to that; nothing, if nothing is drawn."""
         views = {} if prepared.found == 0 else views
@@ -84,10 +95,21 @@ class Looker:
             "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
             "given": prepared.placed,
             "glimpses": tuple(Glimpse(**glimpse) for glimpse in seen),
+            "familiar": familiar if prepared.found != 0 else None,
             "memory": held,
             "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
         }
         return Look(**own | found)
+
+
+def _believed(episode: Episode, trust: Trust | None) -> Episode:
+    """The episode with calibrated logits in place of the classifier's own."""
+    answer = episode.answers.get("classify")
+    if trust is None or not isinstance(answer, Classified):
+        return episode
+    return replace(
+        episode, answers={**episode.answers, "classify": replace(answer, logits=trust.believed(answer.logits))}
+    )
 
 
 def _glimpses(episode: Episode) -> list[list[dict[str, Any]]]:

@@ -14,10 +14,12 @@ from stawm.experiments.build import Learning
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import ModelConfig
 from stawm.measure.health import health
-from stawm.measure.sums import AFTER, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
+from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import HEADS, Answered, Batch, Judge
 from stawm.store.checkpoint import not_finite
+from stawm.trust.temperature import calibration_gaps
+from stawm.trust.trust import Trust
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -32,9 +34,12 @@ def evaluate(
     batch_size: int = 250,
     config: ModelConfig | None = None,
     engine: "Fabric | None" = None,
+    trust: Trust | None = None,
 ) -> dict[str, Any]:
     """What the model makes of `images`: `count`, mean `scores` and `terms`, `error_after_glimpse`, and `health`.
 
+    Of a classifier also `calibration`: the expected calibration error of its beliefs as they are (`raw`), and with the
+    temperatures of `trust` (`calibrated`).
     Without a `judge`, every answer that the model gives is measured. A read-out also takes stored features. Under
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
@@ -59,7 +64,7 @@ def evaluate(
                 batch = batch_of(images, indices, device)
                 answered = model(batch.images)
                 _check_classes(answered, images)
-                found = _measures(model, answered, batch, judge or _plain(answered))
+                found = _measures(model, answered, batch, judge or _plain(answered)) | _gaps(answered, batch, trust)
                 measured = {name: float(value) for name, value in found.items()}
                 _check_finite(measured, model, images.name)
                 add(sums, measured, len(indices) * (place % world == rank))
@@ -110,6 +115,16 @@ def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -
     return measures
 
 
+def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, Tensor]:
+    """The mean gap between confidence and correctness in each bin: their sizes add up to the calibration error."""
+    answer = answered.answers.get("classify")
+    if not isinstance(answer, Belief) or batch.labels is None:
+        return {}
+    kinds = {"raw": answer.logits} | ({"calibrated": trust.believed(answer.logits)} if trust else {})
+    gaps = {kind: calibration_gaps(logits[:, -1], batch.labels).mean(0) for kind, logits in kinds.items()}
+    return {f"{GAP}{kind}/{place}": gap for kind, each in gaps.items() for place, gap in enumerate(each)}
+
+
 def _result(sums: Sums) -> dict[str, Any]:
     after: dict[str, list[float]] = {"error_after_glimpse": []}
     for name, mean in means(sums, AFTER).items():
@@ -119,4 +134,8 @@ def _result(sums: Sums) -> dict[str, Any]:
         "scores": means(sums, SCORE),
         "terms": means(sums, TERM),
     }
-    return counted | after | {"health": means(sums, HEALTH)}
+    calibration: dict[str, float] = {}
+    for name, gap in means(sums, GAP).items():
+        kind = name.partition("/")[0]
+        calibration[kind] = calibration.get(kind, 0.0) + abs(gap)
+    return counted | after | ({"calibration": calibration} if calibration else {}) | {"health": means(sums, HEALTH)}

@@ -8,7 +8,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-TERM, SCORE, HEALTH, AFTER = "term/", "score/", "health/", "after/"
+TERM, SCORE, HEALTH, AFTER, GAP = "term/", "score/", "health/", "after/", "gap/"
 """What a measure is, as the first part of its name."""
 
 Sums = dict[str, list[float]]

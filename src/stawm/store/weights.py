@@ -29,6 +29,9 @@ from stawm.store.checkpoint import (
     read_tensors,
     tensor_bytes,
 )
+from stawm.store.trust import FILE as TRUST
+from stawm.store.trust import read_trust, write_trust
+from stawm.trust.trust import Trust
 
 FORMAT = 3
 READ = (1, 2, 3)
@@ -62,9 +65,11 @@ class Trained:
     experiment: Experiment
     metrics: dict[str, Any]
     classes: tuple[str, ...] = ()
+    trust: Trust | None = None
+    """How far its answers can be believed; none if it was never calibrated."""
 
 
-_ORIGINS: "WeakKeyDictionary[Model, tuple[Experiment, dict[str, Any], tuple[str, ...]]]" = WeakKeyDictionary()
+_ORIGINS: "WeakKeyDictionary[Model, tuple[Any, ...]]" = WeakKeyDictionary()
 """Where the models come from that `load` gave as bare modules."""
 
 
@@ -76,11 +81,12 @@ def export(
     *,
     classes: tuple[str, ...] | None = None,
     half: bool = False,
+    trust: Trust | None = None,
 ) -> Path:
     """Write the weights of `model` and how to build it into `folder`, and return the folder.
 
     `classes` are the names of its classes (those of its data set, or numbers, if not given). With `half`, matrices are
-    written as float16 (`halved`), and loaded as float32 again.
+    written as float16 (`halved`), and loaded as float32 again. `trust` that was found earlier goes with them.
     """
     named = class_names(experiment) if classes is None else classes if experiment.model.classes else ()
     content = tensor_bytes(halved(model) if half else model.state_dict(), HEADER)
@@ -94,6 +100,7 @@ def export(
     }
     write_bytes(folder / MODEL, content)
     write_json(folder / CONFIG, config)
+    write_trust(trust, folder, sha256_of(folder / MODEL))
     return folder
 
 
@@ -125,7 +132,7 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 def load(path_or_name: Path | str) -> Model:
     """The trained model of a weights folder, of a run folder, or of the weights of that name in package or clone."""
     trained = load_trained(path_or_name)
-    _ORIGINS[trained.model] = trained.experiment, trained.metrics, trained.classes
+    _ORIGINS[trained.model] = trained.experiment, trained.metrics, trained.classes, trained.trust
     return trained.model
 
 
@@ -141,18 +148,33 @@ def trained_of(model: Model) -> Trained:
 
 def load_trained(path_or_name: Path | str) -> Trained:
     """Like `load`, with experiment and metrics; a run without exported weights gives those of its newest checkpoint."""
-    path = placed(path_or_name)
-    if not path.exists() and path.name == str(path_or_name):
-        path = _named(str(path_or_name))
+    path = _place(path_or_name)
     if (path / CONFIG).exists() or (path / MODEL).exists():
         return _from_folder(path)
-    if (path / WEIGHTS / CONFIG).exists():
-        return _from_folder(path / WEIGHTS)
     if (path / EXPERIMENT).exists():
         return _from_checkpoint(path)
     raise CheckpointError(
         f"there are no weights in {path} (no {CONFIG}, no {EXPERIMENT}); give a weights folder or a run folder"
     )
+
+
+def entrust(path_or_name: Path | str, trust: Trust) -> Path:
+    """Write the trust in a model beside its weights and enter it in their manifest, if they have one; its file."""
+    folder = _place(path_or_name)
+    if not (folder / MODEL).exists():
+        raise CheckpointError(f"{folder} has no {MODEL} yet, only checkpoints; let its run end first")
+    write_trust(trust, folder, sha256_of(folder / MODEL))
+    manifest = read_manifest(folder.parent)
+    if folder.name in manifest:
+        manifest[folder.name]["files"] = listed(folder)
+        write_text(folder.parent / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return folder / TRUST
+
+
+def listed(folder: Path) -> dict[str, dict[str, Any]]:
+    """The files of a folder of weights as a manifest has them."""
+    files = [path for path in (folder / MODEL, folder / CONFIG, folder / TRUST) if path.exists()]
+    return {path.name: {"sha256": sha256_of(path), "size": path.stat().st_size} for path in files}
 
 
 def packaged() -> tuple[str, ...]:
@@ -191,6 +213,14 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _place(path_or_name: Path | str) -> Path:
+    """The folder that is meant: of weights, where there are any, else of a run."""
+    path = placed(path_or_name)
+    if not path.exists() and path.name == str(path_or_name):
+        path = _named(str(path_or_name))
+    return path / WEIGHTS if (path / WEIGHTS / CONFIG).exists() else path
+
+
 def _named(name: str) -> Path:
     """The folder of the weights of this name, in the package or in the clone that it runs from."""
     known = {found: home / found for home in (clone_home(), package_home()) for found in read_manifest(home)}
@@ -223,7 +253,8 @@ def _from_folder(folder: Path) -> Trained:
     if known.sha256 and known.sha256 != sha256_of(folder / MODEL):
         raise CheckpointError(f"{folder / MODEL} is damaged, or not the file of {CONFIG}: its SHA-256 differs; {CURE}")
     model = _filled(known.experiment, tensors, folder / MODEL, CURE)
-    return Trained(model, known.experiment, known.metrics, known.classes)
+    trust = read_trust(folder, sha256_of(folder / MODEL))
+    return Trained(model, known.experiment, known.metrics, known.classes, trust)
 
 
 def read_config(folder: Path) -> Config:

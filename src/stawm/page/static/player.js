@@ -11,6 +11,11 @@ const PACE = 750;
 /** What is said of a picture on which nothing is drawn. */
 export const NOTHING = "Nothing to see";
 
+/** What is said of a picture that is not like those the model learnt from; empty for others. */
+export function strange(look) {
+  return look.familiar && !look.familiar.recognised ? "I don't recognise this" : "";
+}
+
 /** A player of one look (the JSON of `POST /api/look` and of reports); `onStep(number)` hears of every move. */
 export class Player {
   constructor(look, { onStep = () => {} } = {}) {
@@ -24,7 +29,8 @@ export class Player {
       class: "player", role: "group", tabindex: "0", keydown: (event) => this.key(event),
       "aria-label": `Look at ${look.name}, ${this.count} glimpses; left and right step, space plays`,
     });
-    this.element.append(this.#stages(), this.#transport(), this.#strip(), this.#verdict(), this.spoken);
+    this.element.append(this.#stages(), this.#transport(), this.#strip(), ...this.#unsure(), this.#verdict(), this.spoken);
+    this.element.classList.toggle("strange", strange(look) !== "");
     this.#playing();
     this.#render();
   }
@@ -122,6 +128,16 @@ export class Player {
       return frame;
     });
     return element("div", { class: "strip", role: "group", "aria-label": "All glimpses" }, ...this.frames);
+  }
+
+  /** A line above the answer of a model that would rather give none. */
+  #unsure() {
+    const told = strange(this.look);
+    if (!told) return [];
+    const how = `Familiar to ${percent(this.look.familiar.score)}; from 50 % on it would be recognised.`;
+    const guess = this.look.prediction === null ? "" : " Its answer is a guess.";
+    const why = element("span", { class: "small", text: how + guess });
+    return [element("p", { class: "unsure" }, element("strong", { text: told }), why)];
   }
 
   #verdict() {

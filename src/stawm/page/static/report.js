@@ -2,7 +2,7 @@
 
 import { element, percent } from "./elements.js";
 import { MemoryView } from "./memory.js";
-import { NOTHING, Player } from "./player.js";
+import { NOTHING, Player, strange } from "./player.js";
 import { themed } from "./theme.js";
 
 const AHEAD = "900px";
@@ -35,6 +35,7 @@ function seen(card) {
   const player = new Player(look, { onStep: (number) => memory?.show(number) });
   const notes = look.notes.length ? element("p", { class: "faint", text: `${look.notes.join("; ")}.` }) : null;
   card.whole.classList.remove("still");
+  if (strange(look)) card.whole.querySelector("header p")?.replaceChildren(strange(look));
   card.whole.append(player.element, ...(notes ? [notes] : []));
   if (!look.memory) return;
   const inside = element("details", {}, element("summary", { text: "Inside the memory" }));

@@ -1,0 +1,45 @@
+"""Trust in a model's answers as a file beside its weights; it names the weights that it belongs to."""
+
+from pathlib import Path
+
+from stawm.errors import CheckpointError
+from stawm.files import write_bytes
+from stawm.store.checkpoint import digest_of, read_tensors, tensor_bytes
+from stawm.trust.familiar import judgement_of, tensors_of
+from stawm.trust.trust import Trust
+
+FILE = "trust.safetensors"
+FORMAT = "1"
+CURE = "run stawm calibrate again, or delete the file"
+OWN = "judgement."
+
+
+def write_trust(trust: Trust | None, folder: Path, weights: str) -> None:
+    """Write the trust in the model of `folder`, whose file of weights has this SHA-256; without one, remove the old."""
+    if trust is None:
+        (folder / FILE).unlink(missing_ok=True)
+        return
+    tensors = {OWN + name: part for name, part in tensors_of(trust.judgement).items()}
+    if trust.temperatures is not None:
+        tensors["temperatures"] = trust.temperatures
+    header = {"format": FORMAT, "weights": weights, "sha256": digest_of(tensors)}
+    write_bytes(folder / FILE, tensor_bytes(tensors, header))
+
+
+def read_trust(folder: Path, weights: str) -> Trust | None:
+    """The trust in the model of `folder`, whose file of weights has this SHA-256; none if it was never calibrated."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    tensors, header = read_tensors(path, CURE)
+    if header.get("format") != FORMAT:
+        raise CheckpointError(f"{path} has format {header.get('format')}, this stawm reads {FORMAT}; {CURE}")
+    if header.get("weights") != weights:
+        raise CheckpointError(f"{path} belongs to other weights than those beside it; {CURE}")
+    try:
+        if header.get("sha256") != digest_of(tensors):
+            raise ValueError("its checksum differs")
+        parts = {name.removeprefix(OWN): part for name, part in tensors.items() if name.startswith(OWN)}
+        return Trust(judgement_of(parts), tensors.get("temperatures"))
+    except (TypeError, ValueError) as failure:
+        raise CheckpointError(f"{path} is damaged ({failure}); {CURE}") from failure
