@@ -18,6 +18,7 @@ from stawm.ledger.entries import Entry, Measurement, chain, check_name, read_led
 from stawm.measure.evaluate import evaluate
 from stawm.store.trust import FILE as TRUST
 from stawm.store.weights import (
+    CONFIG,
     MANIFEST,
     MODEL,
     Trained,

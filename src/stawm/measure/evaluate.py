@@ -64,9 +64,10 @@ def evaluate(
                 batch = batch_of(images, indices, device)
                 answered = model(batch.images)
                 _check_classes(answered, images)
-                found = _measures(model, answered, batch, judge or _plain(answered)) | _gaps(answered, batch, trust)
+                found = _measures(model, answered, batch, judge or _plain(answered))
                 measured = {name: float(value) for name, value in found.items()}
                 _check_finite(measured, model, images.name)
+                measured |= {name: float(gap) for name, gap in _gaps(answered, batch, trust).items()}
                 add(sums, measured, len(indices) * (place % world == rank))
     return _result(all_reduced(engine, sums))
 

@@ -167,7 +167,7 @@ def entrust(path_or_name: Path | str, trust: Trust) -> Path:
     manifest = read_manifest(folder.parent)
     if folder.name in manifest:
         manifest[folder.name]["files"] = listed(folder)
-        write_text(folder.parent / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        write_json(folder.parent / MANIFEST, manifest)
     return folder / TRUST
 
 
