@@ -54,7 +54,7 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS) 
     shown = in_words(name)
     try:
         if isinstance(source, Path) and source.exists() and not source.is_file():
-            raise DataError(f"{shown} is no file (but a folder, a pipe or a device); give a PNG, JPEG, WebP or BMP")
+            raise DataError(f"{shown} cannot be read (it is a folder, a pipe or a device); give a picture file")
         content = io.BytesIO(source) if isinstance(source, bytes) else source
         with Image.open(content, formats=FORMATS) as opened:
             width, height = opened.size
