@@ -61,7 +61,7 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS, 
     shown = in_words(name)
     try:
         if isinstance(source, Path) and source.exists() and not source.is_file():
-            raise DataError(f"{shown} is no file (but a folder, a pipe or a device); give a PNG, JPEG, WebP or BMP")
+            raise DataError(f"{shown} cannot be read (it is a folder, a pipe or a device); give a picture file")
         content = source if isinstance(source, bytes) else _read(source)
         with opened(content, FORMATS, limits) as picture:
             width, height = picture.size
