@@ -76,7 +76,12 @@ def ship(
     if not full:
         small = copy.deepcopy(trained.model)
         small.load_state_dict(state)
-        found = evaluate(small, pictures)
+        try:
+            found = evaluate(small, pictures)
+        except CheckpointError as failure:
+            raise CheckpointError(
+                f"as float16 the weights of {name} overflow ({failure}); ship them with --full"
+            ) from failure
         _check_rounding(name, split, before, found)
     epochs = int(trained.metrics.get("epoch", trained.experiment.training.epochs))
     kept = {"epoch": epochs, "split": split} | {key: value for key, value in found.items() if key != "health"}

@@ -4,8 +4,16 @@ from dataclasses import replace
 
 from stawm.experiments.experiment import TrainingConfig
 from stawm.experiments.facts import Departure, Goal, held
-from stawm.experiments.presets.mnist import AS_THE_TEXT, MNIST_CLASSIFY_8, MNIST_DRAW_6, MNIST_SKETCHPAD
+from stawm.experiments.presets.mnist import (
+    AS_THE_TEXT,
+    DROPPED_AFTER,
+    MNIST_CLASSIFY_8,
+    MNIST_DRAW_6,
+    MNIST_SKETCHPAD,
+)
 from stawm.experiments.presets.natural import CIFAR10_DRAW_16, CIFAR10_VAE
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.heads.head import HeadConfig
 
 MNIST_RECIPE = TrainingConfig(
     epochs=12, learning_rate=6e-4, pose_share=0.1, schedule="one-cycle", warmup=0.1, clip_norm=1.0, average=0.998
@@ -24,6 +32,7 @@ LOOKS_STEADILY = Departure(
 MORE_STEPS = Departure(
     ("training.batch_size", "training.checkpoint_every"), "smaller batches make more steps of a few epochs"
 )
+MEASURED: dict[str, HeadConfig] = {"classify": ClassifyConfig(query_dropout="after")}
 HELD_OUT = Departure(("data.hold_out",), "the last training pictures are kept for validation")
 
 MNIST_CLASSIFY_8_FAST = replace(
@@ -33,7 +42,8 @@ MNIST_CLASSIFY_8_FAST = replace(
     of=MNIST_CLASSIFY_8.name,
     goal=Goal("error", 0.005, epochs=12),
     departures=(
-        *held(MNIST_CLASSIFY_8.departures, AS_THE_TEXT.fields),
+        *held(MNIST_CLASSIFY_8.departures, (*AS_THE_TEXT.fields, *DROPPED_AFTER.fields)),
+        DROPPED_AFTER,
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         CLIPPED_SHORT,
         Departure(
@@ -44,7 +54,7 @@ MNIST_CLASSIFY_8_FAST = replace(
         Departure(("model.dropout", "data.shift"), UNDERFITS),
         HELD_OUT,
     ),
-    model=replace(MNIST_CLASSIFY_8.model, dropout=0.3, glimpse_scale=0.75),
+    model=replace(MNIST_CLASSIFY_8.model, heads=MEASURED, dropout=0.3, glimpse_scale=0.75),
     data=replace(MNIST_CLASSIFY_8.data, shift=1, hold_out=5000),
     training=MNIST_RECIPE,
 )
@@ -77,14 +87,15 @@ MNIST_SKETCHPAD_FAST = replace(
     of=MNIST_SKETCHPAD.name,
     goal=Goal("error", 0.006, epochs=10),
     departures=(
-        *MNIST_SKETCHPAD.departures,
+        *held(MNIST_SKETCHPAD.departures, DROPPED_AFTER.fields),
+        DROPPED_AFTER,
         CYCLE,
         CLIPPED_SHORT,
         Departure(("model.dropout", "data.shift"), UNDERFITS),
         LOOKS_STEADILY,
         HELD_OUT,
     ),
-    model=replace(MNIST_SKETCHPAD.model, dropout=0.3, glimpse_scale=0.75),
+    model=replace(MNIST_SKETCHPAD.model, heads=MNIST_SKETCHPAD.model.heads | MEASURED, dropout=0.3, glimpse_scale=0.75),
     data=replace(MNIST_SKETCHPAD.data, shift=1, hold_out=5000),
     training=replace(MNIST_RECIPE, epochs=10),
 )

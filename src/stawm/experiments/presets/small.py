@@ -6,13 +6,14 @@ from stawm.experiments.experiment import CnnConfig, DataConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal, held
 from stawm.experiments.presets.mnist import (
     AS_THE_TEXT,
+    DROPPED_AFTER,
     MNIST_CLASSIFY_8,
     MNIST_DRAW_6,
     MNIST_SELF_SUPERVISED,
     MNIST_SKETCHPAD,
 )
+from stawm.experiments.presets.recipes import MEASURED
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
-from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 
 CYCLE = Departure(
@@ -31,13 +32,15 @@ MNIST_5K_CLASSIFY = replace(
     published=None,
     goal=Goal("error", 0.03, minutes=10),
     departures=(
-        *held(MNIST_CLASSIFY_8.departures, AS_THE_TEXT.fields),
+        *held(MNIST_CLASSIFY_8.departures, (*AS_THE_TEXT.fields, *DROPPED_AFTER.fields)),
+        DROPPED_AFTER,
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         Departure((*SMALLER, "model.glimpses"), MINUTES),
         VARIED_MORE,
     ),
     model=replace(
         MNIST_CLASSIFY_8.model,
+        heads=MEASURED,
         glimpses=6,
         memory=HebbRosenblattConfig(size=128),
         context=CnnConfig(filters=(32, 64, 128), strides=(2, 2, 2)),
@@ -78,13 +81,14 @@ MNIST_5K_SELF_SUPERVISED = replace(
     goal=Goal("error", 0.06, minutes=1),
     after=MNIST_5K_DRAW.name,
     departures=(
-        *MNIST_SELF_SUPERVISED.departures,
+        *held(MNIST_SELF_SUPERVISED.departures, DROPPED_AFTER.fields),
+        DROPPED_AFTER,
         CYCLE,
         Departure((*SMALLER, "model.glimpses", "model.dropout"), "the digits and the sizes of mnist-5k-draw"),
     ),
     model=replace(
         MNIST_5K_DRAW.model,
-        heads={"classify": ClassifyConfig(classes=10), **MNIST_5K_DRAW.model.heads},
+        heads={**MEASURED, **MNIST_5K_DRAW.model.heads},
         memory=replace(MNIST_5K_DRAW.model.memory, learn_rates=True),
     ),
     data=replace(MNIST_5K_DRAW.data, rotate=0.0),
@@ -98,8 +102,11 @@ MNIST_5K_SKETCHPAD = replace(
     of=MNIST_SKETCHPAD.name,
     published=None,
     goal=Goal("error", 0.05, minutes=10),
-    departures=(*MNIST_SKETCHPAD.departures, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE),
-    model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads),
+    departures=(
+        *held(MNIST_SKETCHPAD.departures, DROPPED_AFTER.fields),
+        *(DROPPED_AFTER, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE),
+    ),
+    model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads | MEASURED),
     data=MNIST_5K_CLASSIFY.data,
     training=MNIST_5K_CLASSIFY.training,
 )
