@@ -23,8 +23,8 @@ def report(browser: "Browser", tmp_path: Path) -> Iterator[Visit]:
         writer.add(look(HOSTILE, prediction="7", draws=False))
         other = {"count": {"value": 3, "shares": [0.5, 0.25]}, "edges": {"map": picture(4, 4)}}
         writer.add(look("face.png", prediction=None, size=(60, 24), answers=other))
-        writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12))
-        writer.add(look("letter.png", prediction="8", familiar={"score": 0.21, "recognised": False}))
+        unsure = {"score": 0.21, "recognised": False}
+        writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12, familiar=unsure))
         for place in range(60):
             writer.add(look(f"more {place}.png", prediction=str(place % 3), glimpses=2))
     address = path.as_uri()
@@ -142,8 +142,8 @@ def test_a_report_fits_a_phone(report: Visit) -> None:
 
 
 def test_a_picture_that_is_not_recognised_is_said_to_be_so(report: Visit) -> None:
-    letter = card(report, 4)
-    assert letter.locator("header p").inner_text() == "I don't recognise this"
-    assert letter.locator(".unsure").inner_text().startswith("I don't recognise this\nFamiliar to 21 %")
-    assert letter.locator(".prediction").inner_text() == "8"
+    strange = card(report, 3)
+    assert strange.locator("header p").inner_text() == "I don't recognise this"
+    assert strange.locator(".unsure").inner_text().startswith("I don't recognise this\nFamiliar to 21 %")
+    assert strange.locator(".prediction").inner_text() == "41"
     assert card(report, 0).locator(".unsure").count() == 0
