@@ -62,6 +62,7 @@ def look(
         "classes": names,
         "image": {"width": width, "height": height, "png": picture(width, height)},
         "glimpses": seen,
+        "familiar": familiar,
         "memory": _memory(glimpses) if memory else None,
         "answers": answers or {},
     }

@@ -22,7 +22,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         writer.add(look(HOSTILE, prediction="7", draws=False))
         other = {"count": {"value": 3, "shares": [0.5, 0.25]}, "edges": {"map": picture(4, 4)}}
         writer.add(look("face.png", prediction=None, size=(60, 24), answers=other))
-        writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12))
+        unsure = {"score": 0.21, "recognised": False}
+        writer.add(look("one of many.png", prediction="41", classes=100, glimpses=12, familiar=unsure))
         writer.add(look("blank.png", prediction=None, found=0, draws=False))
         for place in range(60):
             writer.add(look(f"more {place}.png", prediction=str(place % 3), glimpses=2))
@@ -153,3 +154,11 @@ def test_a_report_fits_a_phone(report: Visit) -> None:
     for place in range(4):
         card(report, place)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_picture_that_is_not_recognised_is_said_to_be_so(report: Visit) -> None:
+    strange = card(report, 3)
+    assert strange.locator("header p").inner_text() == "I don't recognise this"
+    assert strange.locator(".unsure").inner_text().startswith("I don't recognise this\nFamiliar to 21 %")
+    assert strange.locator(".prediction").inner_text() == "41"
+    assert card(report, 0).locator(".unsure").count() == 0

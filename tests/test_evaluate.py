@@ -15,8 +15,10 @@ from stawm.measure.evaluate import evaluate
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Judge
 from stawm.model.stawm import Stawm
+from stawm.trust.temperature import calibration_error
 from tiny_model import head_of, heads, stawm, unchecked
 from tiny_run import TINY, digits, some
+from tiny_trust import trust_for
 
 
 @pytest.fixture
@@ -45,6 +47,17 @@ def test_agrees_with_one_image_at_a_time(model: Stawm, images: ImageSet):
     assert found["scores"]["error"] == pytest.approx(wrong[-1])
     assert found["terms"]["cross_entropy"] == pytest.approx(F.cross_entropy(answers[:, -1], labels).item(), rel=1e-5)
     assert wrong[-1] == 13 / 23
+
+
+def test_the_calibration_error_is_that_of_all_images_together(model: Stawm, images: ImageSet):
+    assert images.labels is not None
+    trust = trust_for(model.eval(), (1, 28, 28))
+    found = evaluate(model, images, batch_size=7, trust=trust)["calibration"]
+    with torch.inference_mode():
+        logits = model(images.images.float() / 255).logits
+    assert found["raw"] == pytest.approx(calibration_error(logits[:, -1], images.labels))
+    assert found["calibrated"] == pytest.approx(calibration_error(logits[:, -1] / 2, images.labels))
+    assert found["raw"] != found["calibrated"]
 
 
 def test_the_result_does_not_depend_on_the_batches(model: Stawm, images: ImageSet):

@@ -22,6 +22,7 @@ from stawm.model.stawm import Stawm
 from stawm.store.weights import export, fingerprint, load, load_trained, package_home, packaged, read_manifest
 from tiny_entry import entry
 from tiny_run import TINY, digits, with_data, with_model
+from tiny_trust import tiny_trust
 
 ROOT = Path(__file__).parent.parent
 
@@ -183,3 +184,11 @@ def test_packaged_weights_are_as_good_as_they_say():
         most = max(score.halved, 1e-3 * (name == "error"))
         assert abs(found["scores"][name] - trained.metrics["scores"][name]) <= most
     assert found["scores"]["error"] < 0.03
+
+
+def test_trust_is_shipped_with_the_weights(tmp_path: Path):
+    run = export(build(TINY.model), TINY, tmp_path / "run" / "weights", {"epoch": 2}, trust=tiny_trust()).parent
+    shipped = ship(run, "tiny", tmp_path / "home")
+    assert "trust.safetensors" in read_manifest(tmp_path / "home")["tiny"]["files"]
+    assert load_trained(shipped.folder).trust is not None
+    assert facts_of(tmp_path / "home", "tiny").calibrated

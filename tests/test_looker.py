@@ -17,13 +17,14 @@ from stawm.data.sets.celeba import face
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, ModelConfig
-from stawm.look.answer import Look, to_json
+from stawm.look.answer import Look, rounded, to_json
 from stawm.look.looker import Looker, preferred, shipped
 from stawm.show.picture import outline_of, pasted_outline_of
 from stawm.store.weights import Trained, load_trained
 from stawm.vision.glimpse import outside
 from tiny_drawing import drawing_config, drawing_model
 from tiny_model import SMALL, heads, small
+from tiny_trust import trust_for
 
 SHIPPED = "mnist-5k-sketchpad"
 
@@ -231,3 +232,19 @@ def test_an_answer_that_is_not_finite_is_not_told():
         looker.model.what.bias[0] = torch.nan
     with pytest.raises(CheckpointError, match=r"what\.bias"):
         looker.look(noise(looker), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(("threshold", "recognised"), [(0.0, True), (1.0, False)])
+def test_a_calibrated_model_says_how_familiar_a_picture_is(threshold: float, recognised: bool):
+    plain = looker_of(CONFIGS["sketchpad"])
+    shown = noise(plain)
+    trust = trust_for(plain.model, CONFIGS["sketchpad"].image.shape, threshold)
+    calibrated = Looker(Trained(plain.model, plain.experiment, {}, (), trust), "tiny")
+    before, after = look(plain, shown)[0], look(calibrated, shown)[0]
+    assert before.familiar is None and after.familiar is not None
+    assert after.familiar.recognised is recognised
+    assert to_json(after)["familiar"] == {"score": rounded(after.familiar.score), "recognised": recognised}
+    assert ("I don't recognise this" in after.lines()) is not recognised
+    assert (after.prediction, before.believed()[0]) == (before.prediction, after.believed()[0])
+    assert after.confidence is not None and before.confidence is not None
+    assert after.confidence < before.confidence

@@ -4,14 +4,14 @@ import pytest
 import torch
 from PIL import Image
 
-from stawm.data.pictures import pixels_of
+from stawm.data.pictures import framed, whole
 from stawm.trust.strangers import strangers
 
 
 def resized(channels: int, height: int, width: int):
     def prepare(picture: Image.Image) -> torch.Tensor:
-        small = picture.convert("RGB" if channels == 3 else "L").resize((width, height))
-        return torch.from_numpy(pixels_of(small))
+        flat = picture.convert("RGB" if channels == 3 else "L")
+        return torch.from_numpy(framed(flat, (channels, height, width), whole).copy())
 
     return prepare
 
@@ -23,7 +23,7 @@ def test_they_fit_the_model_and_repeat(shape: tuple[int, int, int]):
     assert (made.shape, made.dtype) == ((28, *shape), torch.uint8)
     assert torch.equal(made, strangers(own, resized(*shape), 28, seed=3))
     assert len({picture.numpy().tobytes() for picture in made}) > 20
-    assert all(picture.float().std() > 0 for picture in made[[0, 1, 2, 3, 5]])
+    assert (made.flatten(1).float().std(1) > 0).float().mean() > 0.8
 
 
 def test_a_single_picture_is_enough_for_collages():

@@ -44,7 +44,7 @@ def calibration_gaps(
 ) -> Float[Tensor, "batch bins"]:
     """For each picture confidence − correctness, in the column of its bin of confidence, and 0 in the others."""
     confidence, answer = logits.double().softmax(-1).max(-1)
-    bins = (confidence * BINS).long().clamp(max=BINS - 1)
+    bins = (confidence * BINS).long().clamp(0, BINS - 1)
     gaps = torch.zeros(len(logits), BINS, dtype=torch.float64, device=logits.device)
     return gaps.scatter(1, bins[:, None], (confidence - (answer == labels).double())[:, None])
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, UInt8
 from PIL import Image
 from torch import Tensor
 
@@ -84,7 +84,7 @@ def _features(
     return torch.cat(features), torch.cat(logits) if logits else None
 
 
-def _enlarged(picture: Int[Tensor, "channel height width"]) -> Image.Image:
+def _enlarged(picture: UInt8[Tensor, "channel height width"]) -> Image.Image:
     """The picture as somebody's file: large, and soft."""
     levels = picture.permute(1, 2, 0).numpy()
     image = Image.fromarray(levels[..., 0] if levels.shape[-1] == 1 else levels)
