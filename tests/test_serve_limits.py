@@ -36,7 +36,7 @@ WRONG: list[tuple[Any, int, str]] = [
     ({"images": ["data:image/png,abc"]}, 422, "without base64"),
     ({"images": ["äöü"]}, 422, "base64"),
     ({"images": [url(b"hello")], "names": ["x.gif"]}, 422, "x.gif"),
-    ({"images": [url(png())] * 17}, 413, "at most 16"),
+    ({"images": [url(png())] * 17}, 422, "at most 16"),
     ({"images": [url(png())], "names": []}, 422, "1 images and 0 names"),
     ({"images": [url(png())], "names": [5]}, 422, "“names.0”"),
     ({"images": [url(png())], "model": "../../secret"}, 422, "'sketchpad' or 'classifier'"),

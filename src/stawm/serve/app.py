@@ -35,9 +35,9 @@ REFUSED = {
     400: "Not HTTP as it should be, or not JSON.",
     403: "Asked from a page of another origin.",
     408: "The body was too slow.",
-    413: "Too long, too many pictures, or too many pixels.",
+    413: "Too long, or full of more values than a request needs.",
     415: "Not JSON, or compressed.",
-    422: "A field that is wrong or unknown, a model that is not here, or not a picture.",
+    422: "A field that is wrong or unknown, too many pictures, a model that is not here, or not a picture.",
     503: "Too much to do; Retry-After says when to ask again.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -178,8 +178,7 @@ def _refusal(error: Any) -> Refusal:
         return Refusal(400, "the body is not valid JSON")
     where, wrong = ".".join(map(str, error["loc"])), error["msg"].removeprefix("Value error, ")
     about = f"{told(where)}: " if where else ""
-    status = 413 if error["type"] == "too_long" else 422
-    return Refusal(status, f"{about}{wrong[0].lower()}{wrong[1:]}; /api/docs describes a request")
+    return Refusal(422, f"{about}{wrong[0].lower()}{wrong[1:]}; /api/docs describes a request")
 
 
 def _file(image: str, name: str) -> bytes:
