@@ -11,6 +11,11 @@ const PACE = 750;
 /** What is said of a picture on which nothing is drawn. */
 export const NOTHING = "Nothing to see";
 
+/** What is added to the answer to a picture on which several things are drawn. */
+export function several(found) {
+  return found > 1 ? ` (of ${found} things)` : "";
+}
+
 /** A player of one look (the JSON of `POST /api/look` and of reports); `onStep(number)` hears of every move. */
 export class Player {
   constructor(look, { onStep = () => {} } = {}) {
