@@ -36,8 +36,8 @@ def small_scans() -> Scans:
     """Scikit-learn's digits."""
     from sklearn.datasets import load_digits
 
-    digits = load_digits()
-    return (digits.images * (255 / 16)).round().astype(np.uint8), digits.target
+    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
+    return (pixels.reshape(-1, 8, 8) * (255 / 16)).round().astype(np.uint8), labels
 
 
 def envelopes(file: Path) -> Scans:
