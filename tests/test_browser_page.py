@@ -87,6 +87,7 @@ def test_nothing_and_too_much_on_a_sheet_are_said(visit: Visit) -> None:
     page.get_by_role("button", name="Clear").click()
     draw(page, [[(0.25, 0.2), (0.25, 0.8)], [(0.7, 0.2), (0.7, 0.8)]])
     page.wait_for_function("() => document.querySelector('#notes').textContent.includes('2 separate things')")
+    assert page.locator("#status").inner_text().endswith("(of 2 things)")
 
 
 def test_a_broken_upload_is_told_on_the_page(visit: Visit) -> None:

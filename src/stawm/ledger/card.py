@@ -113,6 +113,7 @@ def _recipe(facts: Facts) -> list[str]:
     varied += [f"warped by {data.warp:g} pixels"] if data.warp else []
     varied += [f"shifted by up to {pixels}"] if data.shift else []
     varied += ["mirrored"] if data.flip else []
+    varied += [f"{data.strokes:.0%} of the 1s with an upstroke and of the 7s with a bar"] if data.strokes else []
     varied += [f"colours changed by up to {data.jitter:.0%}"] if data.jitter else []
     of = "" if facts.epochs == training.epochs else f" of {training.epochs}"
     lines = [

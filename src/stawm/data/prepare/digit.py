@@ -53,11 +53,11 @@ def handwritten(given: Given, shape: Shape, frame: Frame) -> Prepared:
 def as_digit(picture: Image.Image) -> Prepared:
     """The digit on a grey picture (mode L); one that is as MNIST's are already comes back untouched."""
     ink = ink_of(picture, EDGE)
+    if ink.blank:
+        return Prepared(torch.zeros(1, SIDE, SIDE, dtype=torch.uint8), ink.inverted, (NOTHING,), found=0)
     notes = ["dark on light: inverted"] if ink.inverted else []
     if ink.fitted:
         notes.append("uneven light: evened out")
-    if ink.blank:
-        return Prepared(torch.zeros(1, SIDE, SIDE, dtype=torch.uint8), ink.inverted, (*notes, NOTHING), found=0)
     found = things_in(ink.shares)
     if found > 1:
         notes.append(f"{found} separate things: read as one digit")

@@ -5,7 +5,7 @@ import { Pad } from "./draw.js";
 import { element, percent, pixels } from "./elements.js";
 import { MemoryView } from "./memory.js";
 import { Overlay } from "./overlay.js";
-import { NOTHING, Player, strange } from "./player.js";
+import { NOTHING, Player, several, strange } from "./player.js";
 import { themed } from "./theme.js";
 
 const LIVE = 120;
@@ -82,7 +82,8 @@ function looked(look, question) {
   const size = `${look.image.width} × ${look.image.height}`;
   const prepared = `The model sees it prepared as ${size} pixels: ${look.notes.join("; ")}.`;
   at("notes").textContent = look.notes.length ? prepared : "";
-  const says = () => strange(look) || `It says ${look.prediction}, ${percent(look.confidence)}`;
+  const says = () =>
+    (strange(look) || `It says ${look.prediction}, ${percent(look.confidence)}`) + several(look.found);
   const seen = look.found === 0 ? NOTHING : "It has looked";
   at("status").textContent = look.prediction === null ? seen : says();
   remember();

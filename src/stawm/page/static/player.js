@@ -16,6 +16,11 @@ export function strange(look) {
   return look.familiar && !look.familiar.recognised ? "I don't recognise this" : "";
 }
 
+/** What is added to the answer to a picture on which several things are drawn. */
+export function several(found) {
+  return found > 1 ? ` (of ${found} things)` : "";
+}
+
 /** A player of one look (the JSON of `POST /api/look` and of reports); `onStep(number)` hears of every move. */
 export class Player {
   constructor(look, { onStep = () => {} } = {}) {

@@ -2,7 +2,7 @@
 
 import { element, percent } from "./elements.js";
 import { MemoryView } from "./memory.js";
-import { NOTHING, Player, strange } from "./player.js";
+import { NOTHING, Player, several, strange } from "./player.js";
 import { themed } from "./theme.js";
 
 const AHEAD = "900px";
@@ -12,7 +12,7 @@ const part = (id) => document.getElementById(id);
 /** A card for each stored look; only what its tag says is read now, its JSON when it is seen. */
 const cards = [...document.querySelectorAll("script.look")].map((stored, place) => {
   const { name, found, prediction = null, confidence = 0 } = stored.dataset;
-  const says = () => (prediction === null ? null : `${prediction}, ${percent(Number(confidence))}`);
+  const says = () => (prediction === null ? null : `${prediction}, ${percent(Number(confidence))}${several(Number(found))}`);
   const told = found === "0" ? NOTHING : says();
   const sure = told && element("p", { text: told });
   const header = element("header", {}, element("h2", { text: name }), sure);
