@@ -13,7 +13,7 @@ from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
 from stawm.ledger.entries import write_entry
-from stawm.ledger.ship import MOST_BYTES, ship, write_card
+from stawm.ledger.ship import MOST_BYTES, facts_of, ship, write_card
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.classify import ClassificationHead
 from stawm.model.heads.draw import DrawConfig
