@@ -123,6 +123,7 @@ def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
         (f"{os.getpid()}@another", 1e6, False),
         ("somebody", 1e6, True),
     ],
+    ids=["dead", "dead, of old", "living", "living, of old", "elsewhere", "elsewhere, long ago", "of others"],
 )
 def test_only_what_the_dead_left_is_swept(tmp_path: Path, owner: str, age: float, stays: bool) -> None:
     left = tmp_path / f".words.txt.{owner}.partial"
