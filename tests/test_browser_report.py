@@ -93,7 +93,8 @@ def test_models_that_only_classify_or_only_draw_are_shown(report: Visit) -> None
 
 def test_nothing_to_see_is_said_in_place_of_an_answer(report: Visit) -> None:
     blank = card(report, 4)
-    assert blank.locator(".prediction").inner_text() == blank.locator("header p").inner_text() == "Nothing to see"
+    told = [blank.locator(place).text_content() for place in (".prediction", "header p")]
+    assert told == ["Nothing to see"] * 2
     assert (blank.locator(".bar").count(), blank.locator(".small").count()) == (0, 0)
 
 

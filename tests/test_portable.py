@@ -1,12 +1,16 @@
 """Files for programs without stawm; the shipped models, on real pictures, are compared in benchmarks/export.py."""
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from stawm.cli import main
 from stawm.errors import CheckpointError
@@ -49,6 +53,19 @@ def test_an_onnx_file_answers_as_the_model_does_whatever_the_batch(
             wanted = Portable(trained.model)(images)
         for name, got in zip(sorted(NAMES), found, strict=True):
             np.testing.assert_allclose(got, wanted[name].numpy(), atol=1e-4)
+    the_printed_lines_run_without_torch(tmp_path)
+
+
+def the_printed_lines_run_without_torch(folder: Path) -> None:
+    """Those of docs/export.md, in a process in which nothing of torch or stawm can be imported."""
+    page = (Path(__file__).parent.parent / "docs" / "export.md").read_text(encoding="utf-8")
+    lines = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    (folder / "model.onnx").rename(folder / "sketchpad.onnx")
+    Image.new("L", (28, 28), 90).save(folder / "digit.png")
+    without = "import sys; sys.modules |= {'torch': None, 'stawm': None}\n"
+    ran = subprocess.run([sys.executable, "-c", without + lines], cwd=folder, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip() in ("a", "b", "c")) == (0, True), ran.stderr
+    assert (folder / "redrawn.png").exists()
 
 
 def test_a_program_of_torch_answers_as_the_model_does(trained: Trained, tmp_path: Path) -> None:

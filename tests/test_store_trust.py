@@ -8,7 +8,7 @@ import torch
 from stawm.errors import CheckpointError
 from stawm.experiments.build import build
 from stawm.store.trust import FILE
-from stawm.store.weights import MODEL, entrust, export, load_trained, read_manifest
+from stawm.store.weights import CONFIG, MODEL, entrust, export, load_trained, read_manifest
 from tiny_run import TINY
 from tiny_trust import tiny_trust
 
@@ -33,7 +33,8 @@ def test_weights_without_it_have_none_and_exporting_them_anew_takes_it_away(fold
 def test_it_is_refused_beside_other_weights(folder: Path, tmp_path: Path):
     torch.manual_seed(1)
     other = export(build(TINY.model), TINY, tmp_path / "other")
-    (folder / MODEL).write_bytes((other / MODEL).read_bytes())
+    for name in (MODEL, CONFIG):
+        (folder / name).write_bytes((other / name).read_bytes())
     with pytest.raises(CheckpointError, match="other weights"):
         load_trained(folder)
 

@@ -1,5 +1,6 @@
 """One owner at a time for the folder of a run: a lock that the system takes back when its process ends in any way."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -30,5 +31,10 @@ class RunLock:
             ) from failure
 
     def free(self) -> None:
-        """Give the folder back, if it was taken."""
-        self._lock.release()
+        """Give the folder back, if it was taken; one in which nothing was written is removed."""
+        if self._lock.is_locked:
+            with suppress(OSError):
+                if [entry.name for entry in self._run.iterdir()] == [LOCK]:
+                    (self._run / LOCK).unlink()
+                    self._run.rmdir()
+            self._lock.release()
