@@ -142,7 +142,7 @@ def judge_of(looker: Looker) -> Judge:
 
     def judged(images: Tensor) -> tuple[Tensor, Tensor]:
         episode = looker.model(images)
-        return trust.judgement.scores(episode), trust.believed(episode.logits)[:, -1]
+        return trust.scores(episode), trust.believed(episode.logits)[:, -1]
 
     return judged
 
@@ -240,7 +240,7 @@ def cost(name: str) -> float:
         episode = looker.model(images)
         middle = time.perf_counter()
         for _ in range(10):
-            looker.trust.judgement.scores(episode)
+            looker.trust.scores(episode)
         return (time.perf_counter() - middle) / 10 / (middle - start)
 
 

@@ -18,7 +18,7 @@ from tiny_trust import tiny_trust
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, count in (("OWN", 60), ("REDRAWN", 6), ("STRANGE", 21)):
+    for name, count in (("OWN", 60), ("REDRAWN", 6), ("DRAWN", 16), ("COMPOSED", 6)):
         monkeypatch.setattr(module, name, count)
 
 

@@ -6,12 +6,13 @@ from stawm.errors import CheckpointError
 from stawm.files import write_bytes
 from stawm.store.checkpoint import digest_of, read_tensors, tensor_bytes
 from stawm.trust.familiar import judgement_of, tensors_of
+from stawm.trust.style import style_of
 from stawm.trust.trust import Trust
 
 FILE = "trust.safetensors"
 FORMAT = "1"
 CURE = "run stawm calibrate again, or delete the file"
-OWN = "judgement."
+CONTENT, STYLE = "judgement.", "style."
 
 
 def write_trust(trust: Trust | None, folder: Path, weights: str) -> None:
@@ -19,7 +20,9 @@ def write_trust(trust: Trust | None, folder: Path, weights: str) -> None:
     if trust is None:
         (folder / FILE).unlink(missing_ok=True)
         return
-    tensors = {OWN + name: part for name, part in tensors_of(trust.judgement).items()}
+    tensors = {CONTENT + name: part for name, part in tensors_of(trust.judgement).items()}
+    if trust.style is not None:
+        tensors |= {STYLE + name: part.contiguous() for name, part in vars(trust.style).items()}
     if trust.temperatures is not None:
         tensors["temperatures"] = trust.temperatures
     header = {"format": FORMAT, "weights": weights, "sha256": digest_of(tensors)}
@@ -39,7 +42,10 @@ def read_trust(folder: Path, weights: str) -> Trust | None:
     try:
         if header.get("sha256") != digest_of(tensors):
             raise ValueError("its checksum differs")
-        parts = {name.removeprefix(OWN): part for name, part in tensors.items() if name.startswith(OWN)}
-        return Trust(judgement_of(parts), tensors.get("temperatures"))
+        content, style = (
+            {name.removeprefix(part): tensor for name, tensor in tensors.items() if name.startswith(part)}
+            for part in (CONTENT, STYLE)
+        )
+        return Trust(judgement_of(content), tensors.get("temperatures"), style_of(style) if style else None)
     except (TypeError, ValueError) as failure:
         raise CheckpointError(f"{path} is damaged ({failure}); {CURE}") from failure

@@ -17,15 +17,14 @@ from stawm.model.heads.classify import Belief
 from stawm.model.heads.draw import Depiction
 from stawm.model.heads.head import Answer
 from stawm.model.stawm import Episode
+from stawm.trust.style import ranked
 
 HIDDEN = 64
 EPOCHS, BATCH, RATE, DECAY, DROPOUT = 10, 128, 2e-3, 1e-2, 0.2
 FARTHEST = 5.0
 """Features count up to so many standard deviations, so that no single one decides about a picture far from all."""
-REFUSED = 0.02
-"""At most this share of the model's own pictures is to be refused."""
-MARGIN = 1.64
-"""Standard deviations by which the share among held-out pictures stays below that: few of them tell little."""
+REFUSED = 0.015
+"""This share of the held-out pictures is refused, so that of others it is hardly more than 2 %."""
 USUAL = 0.9
 """The score of the median held-out picture."""
 INK = 5.0
@@ -56,10 +55,10 @@ class Judgement:
     unit: Float[Tensor, ""]
     """What its output is divided by, so that scores of several models can be compared."""
 
-    def scores(self, episode: Episode) -> Float[Tensor, "batch"]:
-        """How familiar each picture of the episode is, from 0 to 1."""
+    def content(self, episode: Episode) -> Float[Tensor, "batch"]:
+        """How familiar what each picture of the episode shows is, in units above or below the threshold."""
         output = self.output(features_of(episode))
-        return torch.sigmoid((output - self.threshold.to(output)) / self.unit.to(output))
+        return (output - self.threshold.to(output)) / self.unit.to(output)
 
     def output(self, features: Float[Tensor, "batch features"]) -> Float[Tensor, "batch"]:
         """What the network says, before threshold and unit."""
@@ -112,12 +111,13 @@ def fit_judgement(
     own: Float[Tensor, "count features"],
     strange: Float[Tensor, "strangers features"],
     held_out: Float[Tensor, "held features"],
+    likeness: Float[Tensor, "held"] | None = None,
     seed: int = 0,
 ) -> Judgement:
     """The network that tells features of the model's own pictures from those of strangers (logistic loss).
 
-    Both sides count the same. The threshold refuses as many of the held-out pictures as leaves room for chance: 2 % of
-    all others, less a margin of 1.64 standard deviations of such a share.
+    Both sides count the same. The threshold refuses 1.5 % of the held-out pictures; the unit makes 0.9 the median of
+    their scores, given how like they are in style.
     """
     mean, deviation = own.mean(0), own.std(0) + 1e-3 * own.std() + 1e-9
     features = scaled(torch.cat([own, strange]), mean, deviation)
@@ -139,14 +139,16 @@ def fit_judgement(
                 schedule.step()
     weights = inner.weight.detach(), inner.bias.detach(), outer.weight[0].detach()
     found = Judgement(mean, deviation, *weights, threshold=torch.tensor(0.0), unit=torch.tensor(1.0))
-    return _with_threshold(found, found.output(held_out))
+    return _with_threshold(found, found.output(held_out), likeness)
 
 
-def _with_threshold(found: Judgement, held_out: Float[Tensor, "held"]) -> Judgement:
-    room = MARGIN * (REFUSED * (1 - REFUSED) / len(held_out)) ** 0.5
-    threshold = held_out.quantile(max(REFUSED - room, 0.0), interpolation="lower")
-    usual = torch.logit(torch.tensor(USUAL))
-    unit = ((held_out.median() - threshold) / usual).clamp(min=1e-6)
+def _with_threshold(
+    found: Judgement, held_out: Float[Tensor, "held"], likeness: Float[Tensor, "held"] | None
+) -> Judgement:
+    threshold = held_out.quantile(REFUSED, interpolation="lower")
+    content = held_out - threshold
+    ordered = content if likeness is None else ranked(content, likeness)
+    unit = (ordered.median() / torch.logit(torch.tensor(USUAL))).clamp(min=1e-6)
     return Judgement(**vars(found) | {"threshold": threshold, "unit": unit})
 
 

@@ -10,45 +10,85 @@ from math import comb
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from PIL import Image, ImageDraw
+from jaxtyping import Bool, Float, UInt8
+from PIL import Image, ImageDraw, ImageFilter, ImageOps
 from torch import Tensor
 
 SHEET = 280
 EDGE = 40
 """What is drawn keeps so far from the edges of its sheet."""
+REDRAWN, LIGHT = 84, 100
+"""The edge of a picture while its strokes are thinned, and the level above which something is a stroke."""
 
 Prepare = Callable[[Image.Image], UInt8[Tensor, "channel height width"]]
 """How a picture that somebody drew becomes one that the model takes."""
 Points = Float[np.ndarray, "... 2"]
 
 
-def strangers(
-    own: UInt8[Tensor, "count channel height width"], prepare: Prepare, count: int, seed: int = 0
-) -> UInt8[Tensor, "made channel height width"]:
-    """So many strangers to a model that learnt from pictures like `own`, all kinds in turn.
+def drawn(prepare: Prepare, count: int, seed: int = 0) -> UInt8[Tensor, "count channel height width"]:
+    """So many drawings, dark on light, that go the way of a user's picture: signs, scribbles and shapes."""
+    chance = np.random.default_rng(seed)
+    kinds = (sign, scribble, upright, sign, shape, upright, sign, upright)
+    return torch.stack([prepare(kinds[number % len(kinds)](chance)) for number in range(count)])
 
-    Drawn ones go the way of a user's picture (`prepare`), dark on light; collages and textures have the size of `own`.
-    """
-    chance, pictures = np.random.default_rng(seed), own.numpy()
-    kinds: list[Callable[[], Tensor]] = [
-        lambda: prepare(sign(chance)),
-        lambda: prepare(scribble(chance)),
-        lambda: prepare(sign(chance)),
-        lambda: prepare(shape(chance)),
-        lambda: torch.from_numpy(collage(chance, pictures)),
-        lambda: prepare(sign(chance)),
-        lambda: torch.from_numpy(texture(chance, pictures)),
-    ]
-    return torch.stack([kinds[number % len(kinds)]() for number in range(count)])
+
+def composed(
+    own: UInt8[Tensor, "learnt channel height width"], count: int, seed: int = 0
+) -> UInt8[Tensor, "count channel height width"]:
+    """So many collages and textures of the size of `own`, in turn."""
+    chance, kinds, pictures = np.random.default_rng(seed), (collage, texture), own.numpy()
+    return torch.from_numpy(np.stack([kinds[number % 2](chance, pictures) for number in range(count)]))
+
+
+def evenly(picture: UInt8[np.ndarray, "channel height width"], chance: np.random.Generator) -> Image.Image:
+    """The picture redrawn, dark on light, with a pen of even width along the middle of what is light in it."""
+    light = Image.fromarray(picture.max(0)).resize((REDRAWN, REDRAWN), Image.Resampling.BICUBIC)
+    line = _thinned(np.asarray(light.filter(ImageFilter.GaussianBlur(2))) > LIGHT)
+    down, across = np.nonzero(line)
+    lines = Image.fromarray(255 * line.astype(np.uint8))
+    if len(down) > 1 and chance.random() < 0.6:
+        lean = float(np.cov(across, down)[0, 1] / max(down.var(), 1))
+        lines = lines.transform(lines.size, Image.Transform.AFFINE, (1, lean, -lean * down.mean(), 0, 1, 0))
+    lines = lines.resize((3 * REDRAWN, 3 * REDRAWN), Image.Resampling.BILINEAR).filter(ImageFilter.GaussianBlur(3))
+    lines, width = lines.point([255 * (level > 40) for level in range(256)]), int(chance.integers(4, 10))
+    if chance.random() < 0.5:
+        lines = lines.filter(ImageFilter.MaxFilter(2 * width + 1))
+    else:
+        lines = lines.filter(ImageFilter.GaussianBlur(width)).point([255 * (level > 30) for level in range(256)])
+    return ImageOps.invert(lines.filter(ImageFilter.GaussianBlur(1)))
+
+
+def _thinned(mask: Bool[np.ndarray, "height width"]) -> Bool[np.ndarray, "height width"]:
+    """Lines one pixel wide along the middle of a mask (Zhang and Suen, 1984)."""
+    line = np.pad(mask, 1).astype(np.int8)
+    around = ((1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1))
+    gone = 1
+    while gone:
+        gone = 0
+        for last in (False, True):
+            near = np.stack([np.roll(line, place, (0, 1)) for place in around])
+            north, east, south, west = near[::2]
+            sides = (north & west & (east | south), east & south & (north | west))
+            count, turns = near.sum(0), ((near == 0) & (np.roll(near, -1, 0) == 1)).sum(0)
+            off = (line == 1) & (count >= 2) & (count <= 6) & (turns == 1) & (sides[0 if last else 1] == 0)
+            line[off], gone = 0, gone + int(off.sum())
+    return line[1:-1, 1:-1] > 0
 
 
 def sign(chance: np.random.Generator) -> Image.Image:
     """One to four straight strokes, bends and bowls between the points of a coarse grid: the writing of nobody."""
+    return _sign(chance, _pen(chance), chance.normal(0, 0.12))
+
+
+def upright(chance: np.random.Generator) -> Image.Image:
+    """A sign as if printed: it does not lean, most of its strokes end straight, and direction gives their width."""
+    return _sign(chance, _nib(chance), 0.0)
+
+
+def _sign(chance: np.random.Generator, pen: Points, lean: float) -> Image.Image:
     columns, rows = np.linspace(EDGE, SHEET - EDGE, 3), np.linspace(EDGE, SHEET - EDGE, 4)
     grid = np.array([(across, down) for across in columns for down in rows])
-    narrow, lean = chance.uniform(0.4, 1.0), chance.normal(0, 0.12)
-    sheet, pen = _sheet(), _pen(chance)
+    narrow, sheet = chance.uniform(0.4, 1.0), _sheet()
     for kind in chance.choice(3, chance.integers(1, 5), p=(0.45, 0.2, 0.35)):
         first, second, third = grid[chance.choice(len(grid), 3, replace=False)]
         paths = (
@@ -139,6 +179,14 @@ def _pen(chance: np.random.Generator) -> Points:
     round_pen = size * np.stack([np.cos(turns), thin * np.sin(turns)])
     turned = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     return (turned @ round_pen).T
+
+
+def _nib(chance: np.random.Generator) -> Points:
+    """The corners of a pen that is not turned: mostly a rectangle, else round or an ellipse."""
+    size, thin, turns = chance.uniform(5, 13), chance.choice((1.0, 1.0, 0.6, 0.35)), 2 * np.pi * np.arange(12) / 12
+    square = 0.85 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    corners = square if chance.random() < 0.7 else np.stack([np.cos(turns), np.sin(turns)], 1)
+    return size * corners * np.array([1, thin])
 
 
 def _curve(points: Points) -> Points:
