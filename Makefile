@@ -26,8 +26,8 @@ demo: $(READY) ## look at twelve digits with a trained model: a table and a repo
 serve: $(READY) ## the web page: draw a digit and watch the model look, remember and redraw it
 	$(STAWM) serve
 
-test: $(READY) browser ## the whole suite, with coverage (at least 90 %)
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term $(ARGS)
+test: $(READY) browser ## the whole suite; ARGS=--cov adds coverage (at least 90 %)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 browser: # for the tests of page and report; installed where that needs no password, else those tests are skipped
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \

@@ -32,7 +32,7 @@ from serve import MIB, requests, times
 
 SLOWEST, GROWTH, STOPPED = 2.0, 300 * MIB, 5.0
 """Seconds of a good look, bytes of memory more than at the start, and seconds to stop, at most."""
-CLIENTS, AT_ONCE, EDGE, SCANS = 16, 24, 6300, 2000
+CLIENTS, AT_ONCE, EDGE, SCANS = 16, 8, 6300, 2000
 LAST = 15.0
 """Seconds that the siege lasts at least."""
 Told = Counter[str]

@@ -1,4 +1,5 @@
-"""Every test checks the shapes in signatures (jaxtyping with beartype), on one thread, from the same seed.
+"""Every test checks the shapes in signatures (jaxtyping with beartype), on one thread (or as many
+as OMP_NUM_THREADS says), from the same seed.
 
 Nothing of the person who runs it is read: the cache of data sets is an empty one. STAWM_TEST_SEED=7 shifts the seed of
 every test: what is asserted holds for any (`tiny_seed.py`).
@@ -9,6 +10,7 @@ from jaxtyping import install_import_hook
 # Before anything imports stawm, or its annotations stay unchecked.
 install_import_hook("stawm", "typechecker.checked")
 
+import os  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 
 import hypothesis  # noqa: E402
@@ -21,7 +23,7 @@ from page_fixture import tab as tab  # noqa: E402
 from page_fixture import visit as visit  # noqa: E402
 from tiny_seed import SHIFT  # noqa: E402
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 hypothesis.settings.register_profile("suite", derandomize=SHIFT == 0, database=None, deadline=None)
 hypothesis.settings.load_profile("suite")
 

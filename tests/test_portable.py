@@ -14,13 +14,17 @@ from PIL import Image
 
 from stawm.cli import main
 from stawm.errors import CheckpointError
-from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment
+from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig
 from stawm.store import portable
 from stawm.store.portable import METADATA, Portable, write_portable
 from stawm.store.weights import Trained, export
 from tiny_drawing import drawing_config, drawing_model
 
-CONFIG = replace(drawing_config("bernoulli", classes=3), glimpses=2, context=CnnConfig(filters=(4,), strides=(2,)))
+CONFIG = replace(
+    drawing_config("bernoulli", ImageConfig(1, 28, 28), classes=3),
+    glimpses=2,
+    context=CnnConfig(filters=(4,), strides=(2,)),
+)
 NAMES = {"poses", "glimpses", "logits", "canvases", "masks"}
 
 

@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,7 @@ from stawm import __version__
 from stawm.look.answer import to_json
 from stawm.look.examples import Example, example_digits
 from stawm.look.looker import Looker
+from stawm.serve.connection import leave_all
 from stawm.serve.guard import Guard, Metrics
 from stawm.serve.looking import DESCRIBED, Looks, answer, request_type
 from stawm.serve.models import Model, Models, open_lookers
@@ -43,6 +45,8 @@ REFUSED = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": about} for status, about in REFUSED.items()
 }
+SWITCH = 0.0005
+"""Seconds after which one thread of Python lets another go on, at the latest."""
 PAGES = {"/": "index.html", "/api/docs": "docs.html"}
 
 
@@ -68,6 +72,7 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        leave_all()
         models.close()
 
     api = FastAPI(
@@ -165,6 +170,9 @@ def settle(settings: Settings) -> None:
     logging.basicConfig(level=logging.WARNING, format="stawm: %(message)s")
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # Requests have lines of their own.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # Else a thread that computes keeps the loop of requests waiting for 5 ms at each system call, of which a burst of
+    # slow clients makes a thousand.
+    sys.setswitchinterval(SWITCH)
     torch.set_num_threads(settings.threads or max(1, cores // settings.workers))
 
 

@@ -9,7 +9,7 @@ import asyncio
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -21,6 +21,7 @@ HALF_CLOSED = 0.2
 """Seconds after which a client that sends no more, and has asked nothing that can be answered, is left."""
 
 _waiting: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Connection, None]]" = WeakKeyDictionary()
+_open: "WeakSet[Connection]" = WeakSet()
 _current: "ContextVar[Connection | None]" = ContextVar("connection", default=None)
 
 
@@ -43,6 +44,12 @@ def current() -> "Connection | None":
     return _current.get()
 
 
+def leave_all() -> None:
+    """End every connection of this process at once: their clients have had their time."""
+    for connection in list(_open):
+        connection.leave()
+
+
 class Connection(asyncio.Protocol):
     """What asyncio tells of a connection, passed on to uvicorn; with the limits on the way."""
 
@@ -58,6 +65,7 @@ class Connection(asyncio.Protocol):
         """Take a place, if need be that of the connection that has waited longest."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        _open.add(self)
         if len(self._others) >= most_waiting():
             oldest = next(iter(self._others))
             del self._others[oldest]
@@ -94,6 +102,10 @@ class Connection(asyncio.Protocol):
             if timer:
                 timer.cancel()
         self._http.connection_lost(exc)
+
+    def leave(self) -> None:
+        """End the connection, whatever is still to be written."""
+        self._transport.abort()
 
     def begun(self) -> None:
         """Note that the head of a request is here."""

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,8 @@ from stawm.serve.settings import Settings
 
 FAILED = Refusal(500, "the server failed at this; its log says more")
 STOPPED = busy("the server stops; try again in a second")
+PARTING = 0.5
+"""Seconds for a client to take that answer."""
 GONE = 499
 """Told in log and counts of a client that left before its answer."""
 OTHER = "other"
@@ -113,7 +116,9 @@ class Guard:
             answer.status = GONE
         except asyncio.CancelledError:
             if not answer.status:
-                await STOPPED.response()(scope, receive, answer)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PARTING):
+                        await STOPPED.response()(scope, receive, answer)
         except Exception:
             logging.getLogger("stawm.serve").exception("a request failed")
             if not answer.status:

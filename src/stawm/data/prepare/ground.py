@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from stawm.data.prepare.parts import CELLS, SPECK, parts_of
 
@@ -105,8 +105,8 @@ def _by_border(levels: Levels) -> Reading:
 def _crowded(levels: Levels, ground: int) -> bool:
     """Whether much of the border differs from the ground about as much as anything on the picture does."""
     differences = np.abs(levels.astype(np.int16) - ground)
-    reach = float(np.quantile(differences, FEW))
-    if reach < max(FAINTEST, APART * _noise(levels, np.ones(levels.shape, bool))):
+    reach = _quantile(differences, FEW)
+    if reach < max(FAINTEST, APART * _noise(levels)):
         return False
     return bool((_border(differences) > STRONG * reach).mean() > CROWDED)
 
@@ -159,16 +159,32 @@ def _edged(picture: Image.Image) -> bool:
 
 
 def _steep(picture: Image.Image) -> bool:
-    lightest, darkest = (np.asarray(picture.filter(kind(3))) for kind in (ImageFilter.MaxFilter, ImageFilter.MinFilter))
     levels = np.asarray(picture)
-    noise = _noise(levels, np.ones(levels.shape, bool)) if max(levels.shape) > SIDE else 0.0
-    return int((lightest - darkest).max()) >= FAINT_EDGE + NOISE_REACH * noise
+    reach = _nearby(levels, np.maximum) - _nearby(levels, np.minimum)
+    noise = _noise(levels) if max(levels.shape) > SIDE else 0.0
+    return int(reach.max()) >= FAINT_EDGE + NOISE_REACH * noise
 
 
-def _noise(levels: Levels, where: Bool[np.ndarray, "height width"]) -> float:
+def _nearby(levels: Levels, most: np.ufunc) -> Levels:
+    """The most (or least) of each pixel and its eight neighbours."""
+    rows = np.pad(levels, 1, "edge")
+    rows = most(most(rows[:-2], rows[1:-1]), rows[2:])
+    return most(most(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
+
+
+def _noise(levels: Levels, where: Bool[np.ndarray, "height width"] | None = None) -> float:
     """The noise by the steps between neighbours: their quartile, since most may lie on the soft edges of strokes."""
-    steps = np.abs(np.diff(levels.astype(np.int16), axis=1))[where[:, 1:] & where[:, :-1]]
-    return STEP_DEVIATION * float(np.quantile(steps, 0.25)) if steps.size else 0.0
+    steps = np.abs(np.diff(levels.astype(np.int16), axis=1))
+    steps = steps.ravel() if where is None else steps[where[:, 1:] & where[:, :-1]]
+    return STEP_DEVIATION * _quantile(steps, 0.25) if steps.size else 0.0
+
+
+def _quantile(numbers: Int[np.ndarray, "*any"], share: float) -> float:
+    """That of `np.quantile`, by counting, since these are few different numbers."""
+    place = share * (numbers.size - 1)
+    lower = int(place)
+    low, high = np.searchsorted(np.bincount(numbers.ravel()).cumsum(), (lower + 1, min(lower + 2, numbers.size)))
+    return float(low + (high - low) * (place - lower))
 
 
 def counts_of(levels: UInt8[np.ndarray, "*any"]) -> Int[np.ndarray, "256"]:

@@ -39,15 +39,20 @@ def cells_of(ink: Ink, count: int) -> tuple[Float[np.ndarray, "rows columns"], i
 
 def parts_of(drawn: Cells) -> list[Part]:
     """The cells of each part."""
-    left = {(int(row), int(column)) for row, column in zip(*np.nonzero(drawn), strict=True)}
+    # Places count through the rows of a grid with an empty cell beyond each edge, so that all have eight neighbours.
+    rows = np.pad(drawn, 1)
+    width = rows.shape[1]
+    around = [down + across for down in (-width, 0, width) for across in (-1, 0, 1)]
+    left = set(np.flatnonzero(rows).tolist())
     parts: list[Part] = []
     while left:
         part = [left.pop()]
-        for row, column in part:
-            around = {(row + down, column + across) for down in (-1, 0, 1) for across in (-1, 0, 1)} & left
-            left -= around
-            part.extend(around)
-        parts.append(part)
+        for place in part:
+            for step in around:
+                if place + step in left:
+                    left.remove(place + step)
+                    part.append(place + step)
+        parts.append([(place // width - 1, place % width - 1) for place in part])
     return parts
 
 
