@@ -16,7 +16,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, count in (("OWN", 60), ("REDRAWN", 4), ("STRANGE", 14)):
+    for name, count in (("OWN", 60), ("REDRAWN", 4), ("DRAWN", 12), ("COMPOSED", 4)):
         monkeypatch.setattr(trust, name, count)
 
 
