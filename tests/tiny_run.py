@@ -87,7 +87,7 @@ def train(run: Path, *, resume: bool = False, die_after: int = 0, die_writing: s
     """Train in a process that dies after this step of the run, or in the middle of the file with this in its name."""
     from stawm.training.fit import fit
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     if die_writing:
         die_while_writing(die_writing)
 
