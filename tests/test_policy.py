@@ -1,8 +1,10 @@
 """The two RNNs and the emitter."""
 
+import pytest
 import torch
 
-from stawm.model.policy import Emitter, Policy
+from stawm.model.policy import Emitter, Policy, Starts, start_centres
+from stawm.vision.glimpse import inverse
 
 
 def test_poses_start_at_the_identity() -> None:
@@ -48,3 +50,34 @@ def test_scaled_glimpses_start_smaller_and_their_inverse_undoes_it() -> None:
     assert torch.equal(pose, torch.tensor([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]).expand(3, 2, 3))
     assert policy.inverse is not None
     assert torch.equal(policy.inverse(emission), 4 * pose)
+
+
+@pytest.mark.parametrize("starts", ["grid", "random"])
+def test_glimpses_that_start_apart_and_their_sketches(starts: Starts) -> None:
+    """Before training a glimpse is at its own place, and its sketch would be pasted where it was seen."""
+    centres = start_centres(6, starts)
+    assert len(centres.unique(dim=0)) == 6 and centres.abs().max() < 1
+    policy = Policy(6, 8, dropout=0.0, draws=True, scale=0.4, starts=centres).eval()
+    state = policy.start(torch.rand(3, 6))
+    for number in range(8):
+        state, emission, pose = policy.emit(state)
+        torch.testing.assert_close(pose[:, :, 2], centres[number % 6].expand(3, 2))
+        pasted = policy.pasted(state, emission, pose)
+        assert pasted is not None
+        torch.testing.assert_close(pasted, inverse(pose))
+
+
+def test_starts_on_a_grid_fill_it_row_by_row() -> None:
+    assert start_centres(4, "grid").tolist() == [[-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5], [0.5, 0.5]]
+    assert start_centres(3, "one").tolist() == [[0.0, 0.0]] * 3
+
+
+def test_each_start_learns() -> None:
+    policy = Policy(6, 8, dropout=0.0, starts=start_centres(3, "grid"))
+    state = policy.start(torch.rand(3, 6))
+    for _ in range(2):
+        state, _, pose = policy.emit(state)
+        pose.sum().backward(retain_graph=True)
+    starts = policy.emitter.starts
+    assert starts is not None and starts.grad is not None
+    assert starts.grad.tolist() == [[3.0, 3.0], [3.0, 3.0], [0.0, 0.0]]

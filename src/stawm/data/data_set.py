@@ -27,6 +27,8 @@ class Facts:
     """Their names; none where the pictures have no labels."""
     pictures: int | None = None
     """How many there are, to learn from and held out, if that is known."""
+    cells: tuple[int, int] | None = None
+    """Of scenes: the rows and columns of places that can be asked about."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ class ImageSet:
 
     name: str
     images: UInt8[Tensor, "count channel height width"]
-    labels: Int64[Tensor, " count"] | None
+    labels: Int64[Tensor, "count *cell"] | None
+    """The class of each; of scenes, that of what is in each cell (-1: nothing)."""
     classes: tuple[str, ...]
     checksum: str
 
@@ -35,6 +36,15 @@ class ImageSet:
     def __len__(self) -> int:
         """The number of pictures."""
         return self.images.shape[0]
+
+    def renewed(self, chance: torch.Generator) -> "ImageSet":
+        """What another epoch learns from: the same pictures, unless they are of a kind that is made anew."""
+        return self
+
+    def split(self, count: int) -> "tuple[ImageSet, ImageSet]":
+        """All but the last `count` pictures, and those."""
+        kept = len(self) - count
+        return part_of(self, slice(kept)), part_of(self, slice(kept, None))
 
 
 @dataclass(frozen=True)
@@ -61,8 +71,15 @@ class Splits:
 
 
 def check_labels(name: str, labels: Tensor | None, count: int) -> None:
-    """Refuse labels that are not one whole number from 0 up for each of `count` pictures."""
+    """Refuse labels that are not one whole number from 0 up for each of `count` pictures.
+
+    Those of scenes are one for each cell, from -1 up.
+    """
     if labels is None:
+        return
+    if isinstance(labels, Tensor) and labels.dtype == torch.int64 and labels.dim() == 2 and len(labels) == count:
+        if labels.numel() and (lowest := int(labels.min())) < -1:
+            raise DataError(f"{name} has the label {lowest}; labels of cells are places in the list of classes, or -1")
         return
     if not isinstance(labels, Tensor) or labels.dtype != torch.int64 or tuple(labels.shape) != (count,):
         kind = f"{labels.dtype} {list(labels.shape)}" if isinstance(labels, Tensor) else type(labels).__name__
@@ -79,7 +96,7 @@ def pixel_digest(images: UInt8[Tensor, "count channel height width"]) -> str:
 def image_set(
     name: str,
     images: UInt8[Tensor, "count channel height width"],
-    labels: Int64[Tensor, " count"] | None,
+    labels: Int64[Tensor, "count *cell"] | None,
     classes: tuple[str, ...],
     pixels: str | None = None,
 ) -> ImageSet:
@@ -114,7 +131,6 @@ def hold_out(data: Splits, count: int) -> tuple[ImageSet, ImageSet, str]:
     """
     if count == 0:
         return data.train, data.test, "test"
-    kept = len(data.train) - count
-    if kept < 1 or count < 0:
+    if not 0 < count < len(data.train):
         raise DataError(f"data.hold_out={count} leaves nothing of {len(data.train)} images to learn from; lower it")
-    return part_of(data.train, slice(kept)), part_of(data.train, slice(kept, None)), "validation"
+    return *data.train.split(count), "validation"

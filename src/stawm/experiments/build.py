@@ -12,12 +12,14 @@ from stawm.experiments.check import check_model
 from stawm.experiments.experiment import ALL, CnnConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.memory.protocol import build_memory
 from stawm.model.heads.head import HEADS, Head, Host, Judge
-from stawm.model.policy import Policy
+from stawm.model.policy import Policy, start_centres
 from stawm.model.readout import MemoryReadout
+from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.mobilenet import PER_PIXEL, MobileNetV2
+from stawm.vision.overview import Overview, blurred_size
 
 Model = Stawm | BetaVae
 """A whole model: what is exported and loaded."""
@@ -82,7 +84,7 @@ def _vae(config: ModelConfig) -> BetaVae:
 
 def _stawm(config: ModelConfig) -> Stawm:
     size = (config.glimpse_height, config.glimpse_width)
-    context = _encoder(config.context, *config.image.shape)
+    context = _context(config)
     glimpse = _encoder(config.glimpse, config.image.channels, *size, config.glimpses)
     memory = build_memory(config.memory)
     host = Host(
@@ -101,7 +103,7 @@ def _stawm(config: ModelConfig) -> Stawm:
     return Stawm(
         context=context,
         glimpse=glimpse,
-        policy=Policy(context.features, config.hidden_size, config.dropout, draws=pastes, scale=config.glimpse_scale),
+        policy=_policy(config, context.features, pastes),
         memory=memory,
         heads={name: heads[name] for name in config.heads},
         hidden=config.hidden_size,
@@ -110,6 +112,29 @@ def _stawm(config: ModelConfig) -> Stawm:
         where=config.where,
         dropout=config.dropout,
     )
+
+
+def _policy(config: ModelConfig, features: int, draws: bool) -> Policy | Scan:
+    """Who decides where to look."""
+    policy, scale = config.policy, config.glimpse_scale
+    if policy.kind == "learnt":
+        starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts)
+        return Policy(features, config.hidden_size, config.dropout, draws=draws, scale=scale, starts=starts)
+    cells = cell_poses(policy.rows, policy.columns, *config.image.shape[1:]) if policy.kind == "scan" else None
+    options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}
+    return Scan(config.hidden_size, cells, **options)
+
+
+def _context(config: ModelConfig) -> Encoder | Overview:
+    """What sees the whole picture, blurred if that is asked for: a network, or no network if it has no filters."""
+    channels, height, width = config.image.shape
+    if config.overview == 1 and config.context.filters:
+        return _encoder(config.context, channels, height, width)
+    size = blurred_size(height, width, config.overview)
+    encoder = _encoder(config.context, channels, *size) if config.context.filters else None
+    if isinstance(encoder, MobileNetV2):
+        raise ValueError("mobilenet-v2 takes no blurred pictures; leave model.overview at 1")
+    return Overview(channels, height, width, config.overview, encoder)
 
 
 def _encoder(cnn: CnnConfig, channels: int, height: int, width: int, glimpses: int = 1) -> Encoder:

@@ -16,6 +16,8 @@ from stawm.memory.protocol import MEMORIES, MemoryConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HEADS, HeadConfig
+from stawm.model.policy import Starts
+from stawm.model.scan import Order
 from stawm.model.stawm import Where
 from stawm.ranges import ABOVE_0, AT_LEAST_0, BELOW_1, COUNT, SHARE, SIDE, WIDTH, Range, check_ranges, leaves
 
@@ -60,6 +62,21 @@ class CnnConfig:
 
 
 @dataclass(frozen=True)
+class PolicyConfig:
+    """Who decides where to look, and where glimpses start."""
+
+    kind: Literal["learnt", "scan", "random"] = "learnt"
+    """The paper's RNNs; or places that are given: the cells of a grid, one after another, or any."""
+    starts: Starts = "one"
+    """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own."""
+    rows: Annotated[int, Range(low=1, high=64)] = 1
+    """Of the grid that is scanned."""
+    columns: Annotated[int, Range(low=1, high=64)] = 1
+    order: Order = "shuffled"
+    """In which the cells are scanned: anew for each picture, or row by row."""
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """The network, and what its heads are judged by."""
 
@@ -73,6 +90,9 @@ class ModelConfig:
     glimpse_width: Annotated[int, SIDE] = 8
     glimpse_scale: Annotated[float, ABOVE_0] = 1.0
     """The share of each side of the image that glimpses cover before training: 1, the whole, in the paper."""
+    policy: PolicyConfig = PolicyConfig()
+    overview: Annotated[int, SIDE] = 1
+    """The context sees pictures averaged over squares of so many pixels (1: as they are, as in the paper)."""
     hidden: Annotated[int | None, Range(low=2, high=65_536)] = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()

@@ -12,6 +12,7 @@ from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig, Mo
 from stawm.experiments.presets import preset
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
+from stawm.model.heads.question import QuestionConfig
 
 FOLDER = f"{NAME}:"
 SIBLING = preset("mnist-5k-classify")
@@ -42,16 +43,24 @@ def own_pictures(name: str, facts: Facts) -> Experiment:
 
 
 def fitted_to(experiment: Experiment, facts: Facts) -> Experiment:
-    """The experiment with the size, the channels and the number of classes of these pictures.
+    """The experiment with the size, the channels and the number of classes of these pictures, and the cells of scenes.
 
     Where they have no classes, a model that also does something else does not classify.
     """
     heads = dict(experiment.model.heads)
+    policy = experiment.model.policy
+    if facts.cells:
+        rows, columns = facts.cells
+        asked = {"rows": rows, "columns": columns, "classes": len(facts.classes)}
+        asking = {name: head for name, head in heads.items() if isinstance(head, QuestionConfig)}
+        heads |= {name: replace(head, **asked) for name, head in asking.items()}
+        policy = replace(policy, rows=rows, columns=columns) if policy.kind == "scan" else policy
     if isinstance(head := heads.get("classify"), ClassifyConfig) and facts.classes:
         heads["classify"] = replace(head, classes=len(facts.classes))
     elif not facts.classes and len(heads) > 1:
         heads.pop("classify", None)
-    return replace(experiment, model=replace(experiment.model, image=ImageConfig(*facts.shape), heads=heads))
+    model = replace(experiment.model, image=ImageConfig(*facts.shape), heads=heads, policy=policy)
+    return replace(experiment, model=model)
 
 
 def check_size(config: ModelConfig) -> None:

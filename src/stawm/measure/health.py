@@ -48,7 +48,8 @@ def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]
 
 def _of_memory(remembered: Remembered, memory: Memory) -> dict[str, Tensor]:
     values = memory.health(remembered.state) | _stuck("codes", remembered.codes, CODE_BOUND)
-    recalls = [answer.recalls[:, -1] for answer in remembered.answers.values() if isinstance(answer, Answer)]
+    answers = (answer for answer in remembered.answers.values() if isinstance(answer, Answer))
+    recalls = [answer.recalls[..., -1, :].flatten(0, -2) for answer in answers]
     values |= _stuck("recalls", torch.cat(recalls), memory.bound)
     return {name: value.to(remembered.codes.dtype) for name, value in values.items()}
 

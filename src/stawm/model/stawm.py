@@ -13,11 +13,13 @@ from stawm.errors import UsageError
 from stawm.memory.protocol import Memory
 from stawm.model.heads.classify import Classified
 from stawm.model.heads.head import Answer, Answered, Head, Scene
-from stawm.model.policy import Policy, PolicyState
+from stawm.model.policy import Policy
+from stawm.model.scan import Scan
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
 from stawm.vision.images import check_images
 from stawm.vision.mobilenet import MobileNetV2
+from stawm.vision.overview import Overview
 
 Encoder = ConvEncoder | MobileNetV2
 Where = Literal["emission", "pose"]
@@ -42,7 +44,8 @@ class Gaze:
 
     images: Float[Tensor, "batch channel height width"]
     context: Float[Tensor, "batch features"]
-    policy: PolicyState
+    policy: Any
+    """The state of the policy."""
     glances: tuple[Glance, ...] = ()
 
     @property
@@ -55,7 +58,8 @@ class Gaze:
         """What heads may know of it besides what they recall."""
         inverses = [glance.inverse for glance in self.glances if glance.inverse is not None]
         height, width = self.images.shape[-2:]
-        return Scene(height, width, torch.stack(inverses, 1) if inverses else None)
+        poses = torch.stack([glance.pose for glance in self.glances], 1)
+        return Scene(height, width, torch.stack(inverses, 1) if inverses else None, poses)
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,9 @@ class Stawm(nn.Module):
     def __init__(
         self,
         *,
-        context: Encoder,
+        context: Encoder | Overview,
         glimpse: Encoder,
-        policy: Policy,
+        policy: Policy | Scan,
         memory: Memory,
         heads: Mapping[str, Head],
         hidden: int,
@@ -150,11 +154,11 @@ class Stawm(nn.Module):
 
         The code of the glimpse is ReLU6(what ⊙ where).
         """
-        policy = gaze.policy
+        policy: Any = gaze.policy
         if gaze.glances:
             policy = self.policy.gather(policy, gaze.glances[-1].features)
         policy, emission, pose = self.policy.emit(policy)
-        inverse = self.policy.inverse(emission) if self.policy.inverse is not None else None
+        inverse = self.policy.pasted(policy, emission, pose)
         glimpse = cut(gaze.images, pose, *self.glimpse_size)
         features = F.relu(self.dropout(self.features(self.glimpse(glimpse, len(gaze.glances)))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
@@ -189,7 +193,7 @@ class Stawm(nn.Module):
         scene: Scene,
         *,
         heads: tuple[str, ...] = (),
-        queries: Mapping[str, Float[Tensor, "batch memory"]] | None = None,
+        queries: Mapping[str, Float[Tensor, "batch *question memory"]] | None = None,
         generator: Generator | None = None,
     ) -> Remembered:
         """Write these codes into an empty memory and put the questions of `heads` to it (of all, if none are named).
@@ -199,8 +203,10 @@ class Stawm(nn.Module):
         asking = {name: self.head(name) for name in heads or tuple(self.heads)}
         given = queries or {}
         asked = {name: given[name] if name in given else head.query(context) for name, head in asking.items()}
-        found = self.memory(codes, torch.stack(list(asked.values()), 1))
-        recalls = dict(zip(asked, found.recalls.unbind(1), strict=True))
+        rows = [query if query.dim() == 3 else query.unsqueeze(1) for query in asked.values()]
+        found = self.memory(codes, torch.cat(rows, 1))
+        parts = dict(zip(asked, found.recalls.split([part.shape[1] for part in rows], 1), strict=True))
+        recalls = {name: part if asked[name].dim() == 3 else part[:, 0] for name, part in parts.items()}
         answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}
         return Remembered(answers, codes, found.state)
 

@@ -49,8 +49,10 @@ class Feed:
     @property
     def chance(self) -> float:
         """The error of always giving the commonest answer; 1 where pictures have no labels."""
-        labels = self.train.labels
-        return 1.0 if labels is None else 1 - labels.bincount().max().item() / len(labels)
+        if self.train.labels is None:
+            return 1.0
+        labels = self.train.labels[self.train.labels >= 0]
+        return 1 - labels.bincount().max().item() / len(labels)
 
     def store(self, taught: nn.Module, models: Iterable[nn.Module], *, fresh: bool) -> None:
         """Have a frozen model look at each picture once (or once for each view), unless every epoch varies it anew.
@@ -69,7 +71,9 @@ class Feed:
 
     def of_epoch(self, epoch: int) -> ImageSet | FeatureSet:
         """What is learnt from in this epoch (from 0)."""
-        return self.views.of_epoch(epoch, self.engine.device) if self.views else self.train
+        if self.views:
+            return self.views.of_epoch(epoch, self.engine.device)
+        return self.train.renewed(generator_of(self.experiment.seed, epoch, len(self.train)))
 
     def batches(
         self, pictures: ImageSet | FeatureSet, epoch: int, position: int

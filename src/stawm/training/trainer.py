@@ -46,7 +46,7 @@ class Learner(nn.Module):
     def forward(
         self,
         images: Float[Tensor, "batch *picture"],
-        labels: Int[Tensor, "batch"] | None,
+        labels: Int[Tensor, "batch *cell"] | None,
         examine: bool = False,
     ) -> dict[str, Float[Tensor, ""]]:
         """The loss terms (`term/…`, with gradients), mean scores (`score/…`) and, if `examine`, the `health/…`."""

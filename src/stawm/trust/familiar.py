@@ -83,7 +83,7 @@ def features_of(episode: Episode) -> Float[Tensor, "batch features"]:
     parts = [F.normalize(episode.context, dim=-1)]
     for answer in episode.answers.values():
         if isinstance(answer, Answer):
-            parts.append(F.normalize(answer.recalls[:, -1], dim=-1))
+            parts.append(F.normalize(answer.recalls[..., -1, :], dim=-1).flatten(1))
         if isinstance(answer, Belief):
             parts.append(answer.logits[:, -1])
         if isinstance(answer, Depiction):

@@ -23,7 +23,7 @@ def check_images(images: Tensor, takes: Takes, network: nn.Module) -> None:
     if not fits or not shape[0]:
         single = "; add the batch with images[None]" if len(shape) == 3 else ""
         raise DataError(f"given pictures of shape {list(shape)}; give {wanted}{single}")
-    weight = next(network.parameters())
+    weight = next(network.parameters(), images)
     if not images.is_floating_point():
         raise DataError(f"given pictures of {images.dtype}; give {wanted}, as in images.float() / 255")
     if images.device != weight.device:

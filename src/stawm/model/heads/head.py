@@ -60,15 +60,17 @@ class Batch:
     """Pictures in [0, 1], or the features of them that a frozen model made; and their classes where these are known."""
 
     images: Float[Tensor, "batch *picture"]
-    labels: Int[Tensor, "batch"] | None
+    labels: Int[Tensor, "batch *cell"] | None
+    """The class of each picture; of a scene, that of what is in each of its cells (-1: nothing)."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a head asked of the memory, and what came back; a head adds what it made of it."""
 
-    query: Float[Tensor, "batch memory"]
-    recalls: Float[Tensor, "batch glimpse memory"]
+    query: Float[Tensor, "batch *question memory"]
+    """One query, or one for each question of a head that asks several."""
+    recalls: Float[Tensor, "batch *question glimpse memory"]
     """What the query reads back from the intermediate memory after each write; the last is the terminal memory's."""
 
 
@@ -80,6 +82,8 @@ class Scene:
     width: int
     inverses: Float[Tensor, "batch glimpse 2 3"] | None
     """The emitted inverse poses; none if no head of the model pastes."""
+    poses: Float[Tensor, "batch glimpse 2 3"] | None = None
+    """Where the model looked, if that is known."""
 
 
 @dataclass(frozen=True)

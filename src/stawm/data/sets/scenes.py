@@ -1,0 +1,204 @@
+"""Scenes: several digits in one picture, for questions that are asked after looking. scenes:GRID:ITEMS[:DIGITS].
+
+GRID is ROWSxCOLUMNS of cells of 14 pixels, each with at most one digit (2x2); or cells that are larger by so many
+pixels, with the digit anywhere in its cell (2x2+4); or a square picture with digits anywhere, none over another (56px).
+DIGITS is mnist-5k, which comes with the package, or mnist. Digits are MNIST's at half their size. Scenes to learn from
+are made anew in every epoch from the digits to learn from; those held out are made once, of held-out digits.
+"""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Int64, UInt8
+from torch import Generator, Tensor
+
+from stawm.data.data_set import DATA_SETS, DataSet, Facts
+from stawm.data.image_set import ImageSet, Splits, image_set
+from stawm.data.pictures import Shape
+from stawm.data.sets.mnist import DIGITS, MNIST, MNIST_5K
+from stawm.errors import DataError, UsageError
+
+NAME = "scenes"
+SIDE = 14
+"""Pixels of a digit."""
+EPOCH, HELD_OUT = 10_000, 4_000
+"""Scenes in an epoch, and scenes held out."""
+AT_ONCE = 2_000
+TRIES = 10_000
+GRAMMAR = re.compile(r"(?:(\d{1,2})x(\d{1,2})(?:\+(\d{1,2}))?|(\d{2,3})px):(\d{1,3})(?::(mnist|mnist-5k))?", re.ASCII)
+EXAMPLES = "as scenes:2x2:4, scenes:2x2+4:4, scenes:56px:4 or scenes:2x2:4:mnist"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where digits may lie: `rows` × `columns` cells of so many pixels; `free` of the cells if they only name places.
+
+    Two digits that do not cover each other never have their middle in the same cell, for a free cell is no larger than
+    a digit.
+    """
+
+    rows: int
+    columns: int
+    height: int
+    width: int
+    free: bool = False
+
+    @property
+    def cells(self) -> int:
+        """Places that can be asked about."""
+        return self.rows * self.columns
+
+    @property
+    def most(self) -> int:
+        """Digits that find room; anywhere, as many as are found by chance in reasonable time."""
+        return self.height * self.width // (4 * SIDE * SIDE) if self.free else self.cells
+
+    def placed(self, count: int, items: int, chance: Generator) -> tuple[Int64[Tensor, "count items 2"], Tensor]:
+        """Top and left of each digit of `count` scenes, and the cell of each, all distinct."""
+        if self.free:
+            corners = _apart(count, items, (self.height, self.width), chance)
+            middle = corners + SIDE / 2
+            cell = (middle * torch.tensor([self.rows / self.height, self.columns / self.width])).long()
+            return corners, cell[..., 0] * self.columns + cell[..., 1]
+        cells = torch.rand(count, self.cells, generator=chance).argsort(1)[:, :items]
+        side = torch.tensor([self.height // self.rows, self.width // self.columns])
+        shift = torch.stack([torch.randint(int(s) - SIDE + 1, cells.shape, generator=chance) for s in side], -1)
+        return torch.stack([cells // self.columns, cells % self.columns], -1) * side + shift, cells
+
+
+@dataclass(frozen=True)
+class SceneSet(ImageSet):
+    """Scenes, and what they are made of."""
+
+    digits: ImageSet | None = None
+    layout: Layout = Layout(2, 2, 28, 28)
+    items: int = 4
+
+    def renewed(self, chance: Generator) -> ImageSet:
+        """As many other scenes of the same digits."""
+        assert self.digits is not None
+        images, labels = made(self.digits, self.layout, self.items, len(self), chance)
+        return replace(self, images=images, labels=labels)
+
+    def split(self, count: int) -> tuple[ImageSet, ImageSet]:
+        """Scenes of all but the last `count` digits, and some of those, so that no digit is in both."""
+        assert self.digits is not None
+        if count >= len(self.digits):
+            raise DataError(f"data.hold_out={count} leaves none of {len(self.digits)} digits to learn from; lower it")
+        first, last = self.digits.split(count)
+        return (
+            scenes(self.name, first, self.layout, self.items, len(self), 0),
+            scenes(self.name, last, self.layout, self.items, HELD_OUT, 0),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenes(DataSet):
+    """The record of all scenes, or of those of one layout."""
+
+    layout: Layout | None = None
+    items: int = 0
+    digits: DataSet = MNIST_5K
+
+    def of(self, argument: str) -> DataSet:
+        """The record of scenes:GRID:ITEMS[:DIGITS]."""
+        found = GRAMMAR.fullmatch(argument)
+        if not found:
+            raise UsageError(f"{NAME}:{argument} names no scenes; write scenes:GRID:ITEMS, {EXAMPLES}")
+        rows, columns, margin, side, items = (int(part or 0) for part in found.groups()[:5])
+        if side:
+            count = math.ceil(side / SIDE)
+            layout = Layout(count, count, side, side, free=True)
+        else:
+            layout = Layout(rows, columns, rows * (SIDE + margin), columns * (SIDE + margin))
+        if not 1 <= items <= layout.most:
+            raise UsageError(f"{NAME}:{argument} has {items} digits; give from 1 up to {layout.most} for this grid")
+        digits = MNIST if found[6] == MNIST.name else MNIST_5K
+        shape = (1, layout.height, layout.width)
+        return replace(self, name=f"{NAME}:{argument}", layout=layout, items=items, digits=digits, shape=shape)
+
+    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
+        """Scenes to learn from and scenes held out, of different digits."""
+        if self.layout is None:
+            raise UsageError(f"{NAME} has no layout; write scenes:GRID:ITEMS, {EXAMPLES}")
+        known = self.digits.load(data_dir)
+        parts = zip((known.train, known.test), (EPOCH, HELD_OUT), strict=True)
+        return Splits(*(scenes(self.name, halved(part), self.layout, self.items, count, 0) for part, count in parts))
+
+    def find(self, data_dir: Path | None = None) -> Path | None:
+        """Where its digits lie."""
+        return self.digits.find(data_dir)
+
+    def facts(self, data_dir: Path | None = None) -> Facts:
+        """Shape, classes and cells."""
+        if self.layout is None or self.shape is None:
+            raise UsageError(f"{NAME} has no layout; write scenes:GRID:ITEMS, {EXAMPLES}")
+        return Facts(self.shape, DIGITS, EPOCH + HELD_OUT, (self.layout.rows, self.layout.columns))
+
+
+def scenes(name: str, digits: ImageSet, layout: Layout, items: int, count: int, seed: int) -> SceneSet:
+    """So many scenes of these digits, always the same."""
+    images, labels = made(digits, layout, items, count, torch.Generator().manual_seed(seed))
+    plain = image_set(name, images, labels, digits.classes)
+    return SceneSet(**vars(plain), digits=digits, layout=layout, items=items)
+
+
+def made(
+    digits: ImageSet, layout: Layout, items: int, count: int, chance: Generator
+) -> tuple[UInt8[Tensor, "count 1 height width"], Int64[Tensor, "count cell"]]:
+    """`count` scenes of `items` digits each, drawn by chance, and what is in each of their cells (-1: nothing)."""
+    if digits.labels is None:
+        raise DataError(f"{digits.name} has no labels, and scenes need to know their digits")
+    pixels = torch.arange(SIDE)
+    inside = (pixels[:, None] * layout.width + pixels).flatten()
+    pictures = torch.zeros(count, layout.height * layout.width, dtype=torch.uint8)
+    labels = torch.full((count, layout.cells), -1)
+    for part in torch.arange(count).split(AT_ONCE):
+        chosen = torch.randint(len(digits), (len(part), items), generator=chance)
+        corners, cells = layout.placed(len(part), items, chance)
+        first = corners[..., 0] * layout.width + corners[..., 1]
+        where = (first.unsqueeze(-1) + inside).flatten(1)
+        pictures[part[0] : part[-1] + 1].scatter_(1, where, digits.images[chosen].flatten(1))
+        labels[part[0] : part[-1] + 1].scatter_(1, cells, digits.labels[chosen])
+    return pictures.unflatten(1, (1, layout.height, layout.width)), labels
+
+
+def halved(digits: ImageSet) -> ImageSet:
+    """Digits of half the size: each pixel is the mean of four."""
+    small = F.avg_pool2d(digits.images.float(), digits.images.shape[-1] // SIDE)
+    return replace(digits, images=small.round().to(torch.uint8))
+
+
+def _apart(count: int, items: int, size: tuple[int, int], chance: Generator) -> Int64[Tensor, "count items 2"]:
+    """Corners of digits none of which covers another; scenes in which one does are drawn again."""
+
+    def drawn(number: int) -> Tensor:
+        return torch.stack([torch.randint(side - SIDE + 1, (number, items), generator=chance) for side in size], -1)
+
+    corners = drawn(count)
+    for _ in range(TRIES):
+        gaps = (corners[:, :, None] - corners[:, None]).abs().amax(-1)
+        covered = ((gaps < SIDE).sum((1, 2)) > items).nonzero().flatten()
+        if not len(covered):
+            return corners
+        corners[covered] = drawn(len(covered))
+    raise DataError(f"{items} digits find no room in {size[0]} × {size[1]} pixels; give fewer, or a larger picture")
+
+
+SCENES = DATA_SETS.add(
+    NAME,
+    Scenes(
+        name=f"{NAME}:GRID:ITEMS",
+        about="several digits in one picture, for questions after looking",
+        classes=DIGITS,
+        train=EPOCH,
+        test=HELD_OUT,
+        source="made of digits, those of mnist-5k or mnist",
+        preparation="light on dark, in the proportions of the grid, each digit about 10 of the 14 pixels of its cell",
+        terms=MNIST_5K.terms,
+    ),
+)

@@ -1,0 +1,58 @@
+"""Questions after looking, which the paper promises and does not ask: scenes of several digits, remembered."""
+
+from stawm.experiments.experiment import (
+    CnnConfig,
+    DataConfig,
+    Experiment,
+    ImageConfig,
+    ModelConfig,
+    PolicyConfig,
+    TrainingConfig,
+)
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.question import QuestionConfig
+
+SCENES_8_RECALL = Experiment(
+    name="scenes-8-recall",
+    about="Eight digits, each seen once in random order; then: what was at this place?",
+    model=ModelConfig(
+        image=ImageConfig(1, 28, 56),
+        heads={"identify": QuestionConfig(rows=2, columns=4)},
+        glimpses=8,
+        glimpse_height=14,
+        glimpse_width=14,
+        policy=PolicyConfig(kind="scan", rows=2, columns=4),
+        overview=14,
+        context=CnnConfig(filters=(), strides=()),
+        glimpse=CnnConfig(filters=(32, 64), strides=(2, 2)),
+        memory=HebbRosenblattConfig(size=128),
+        dropout=0.0,
+    ),
+    data=DataConfig(name="scenes:2x4:8", rotate=0.0),
+    training=TrainingConfig(
+        epochs=8, batch_size=64, learning_rate=2e-3, schedule="one-cycle", warmup=0.1, average=0.99
+    ),
+)
+
+SCENES_4_ASK = Experiment(
+    name="scenes-4-ask",
+    about="Four digits anywhere in their quarters, six learnt glimpses; then: what was here, and where was this digit?",
+    model=ModelConfig(
+        image=ImageConfig(1, 36, 36),
+        heads={"identify": QuestionConfig(), "locate": QuestionConfig()},
+        glimpses=6,
+        glimpse_height=12,
+        glimpse_width=12,
+        glimpse_scale=0.4,
+        policy=PolicyConfig(starts="grid"),
+        overview=2,
+        context=CnnConfig(filters=(32, 64), strides=(2, 2)),
+        glimpse=CnnConfig(filters=(32, 64), strides=(2, 2)),
+        memory=HebbRosenblattConfig(size=128),
+        dropout=0.0,
+    ),
+    data=DataConfig(name="scenes:2x2+4:4", rotate=0.0),
+    training=TrainingConfig(
+        epochs=20, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
+    ),
+)
