@@ -15,8 +15,9 @@ from PIL import Image
 from stawm.cli import main
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.store import portable
-from stawm.store.portable import METADATA, Portable, write_portable
+from stawm.store.portable import METADATA, Kind, Portable, write_portable
 from stawm.store.weights import Trained, export
 from tiny_drawing import drawing_config, drawing_model
 
@@ -83,6 +84,15 @@ def test_a_program_of_torch_answers_as_the_model_does(trained: Trained, tmp_path
     assert set(found) == NAMES
     for name in NAMES:
         torch.testing.assert_close(found[name], wanted[name], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["onnx", "torch"])
+def test_a_memory_that_normalises_is_written_too(trained: Trained, kind: Kind, tmp_path: Path) -> None:
+    if kind == "onnx":
+        pytest.importorskip("onnxruntime")
+    config = replace(CONFIG, memory=HebbRosenblattConfig(size=CONFIG.memory.size, normalise="learnt"))
+    normalising = replace(trained, model=drawing_model(config).eval())
+    assert write_portable(normalising, kind, tmp_path / ("model.onnx" if kind == "onnx" else "model.pt2")) < 1e-4
 
 
 def test_a_file_that_answers_otherwise_is_not_kept(

@@ -1,7 +1,9 @@
 from itertools import islice, pairwise
+from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -16,9 +18,11 @@ from stawm.memory.stability import (
     fixed_point,
     gamma_bound,
     iterate_gamma,
+    norm_bound,
     overlaps,
     printed_gamma_bound,
     recall_bound,
+    unsaturated_writes,
     weight_bound,
 )
 
@@ -104,6 +108,58 @@ def test_the_printed_bound_fails_for_the_memory_itself_too():
     reached = recall_bound(0.2, 0.4, size=256, writes=8, code=6.0, response=6.0)
     assert gamma == pytest.approx(reached)
     assert reached == pytest.approx(0.4 * 36 * 256 * 6 * sum(0.8**age for age in range(8)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seeds,
+    deltas,
+    st.floats(1e-3, 3.0),
+    thetas,
+    st.integers(1, 30),
+    st.integers(2, 9),
+    st.integers(1, 3),
+    st.sampled_from(["codes", "responses"]),
+    st.sampled_from(["trace", "matrix"]),
+)
+def test_unit_codes_keep_the_norm_and_every_unit_within_their_bounds(
+    seed: int, delta: float, gap: float, theta: float, count: int, size: int, different: int, read, form
+):
+    """Of few different codes, so that they are written again and again: the worst that can happen to a Hebbian rule."""
+    rates: Any = {"delta": delta, "eta": delta + gap, "theta": theta}
+    memory = HebbRosenblatt(size, read=read, form=form, normalise="fixed", **rates).double()
+    codes, query = drawn(seed, 2, different, size, largest=6.0), drawn(seed + 1, 2, size, largest=6.0)
+    state, safe = memory.start(2), unsaturated_writes(**rates, response=6.0)
+    for write in range(count):
+        state = memory.write(state, codes[:, write % different])
+        limit = norm_bound(**rates, size=size, writes=write + 1, response=6.0)
+        assert memory.norm(state).max() <= limit * ROUNDING
+        assert limit <= (delta + gap) / delta * 6 * size**0.5 * ROUNDING, "however many writes"
+        inside = memory.unnormalised(state, query)
+        assert inside is not None and inside[0].max() <= limit * ROUNDING
+        if write + 1 <= safe:
+            assert inside[0].max() < 6
+
+
+@pytest.mark.parametrize(("length", "safe"), [(1.0, 10), (2.0, 2), (4.0, 0), (6.0, 0)])
+def test_one_code_again_and_again_reaches_both_bounds(length: float, safe: int):
+    """Unit codes slow the growth, but while η > δ they do not end it: W grows until ReLU6 caps it."""
+    rates: Any = {"delta": 0.2, "eta": 0.4, "theta": 0.5}
+    size, reached = 16, 0.0
+    memory = HebbRosenblatt(size, form="trace", **rates).double()
+    even = torch.full((1, 60, size), length / size**0.5, dtype=torch.float64)
+    for writes in (1, 5, 20, 60):
+        reached = memory.norm(memory(even[:, :writes], even[:, 0]).state).item()
+        bound = norm_bound(**rates, size=size, writes=writes, response=6.0, length=length)
+        assert reached == pytest.approx(bound, rel=1e-9)
+    assert reached == pytest.approx(0.4 / 0.2 * 6 * size**0.5 * length, rel=1e-3), "the cap, at any length"
+    single = length * F.one_hot(torch.zeros(1, 60, dtype=torch.long), size).double()
+    saturated = (memory(single, single[:, 0]).recalls[0].amax(1) >= 6).tolist()
+    assert saturated.index(True) == safe == unsaturated_writes(**rates, response=6.0, length=length)
+
+
+def test_a_memory_that_passes_nothing_on_never_saturates():
+    assert unsaturated_writes(0.2, 0.4, 0.0, response=6.0, most=50) == 50
 
 
 def test_the_weights_keep_within_their_limit_for_ever_and_without_decay_grow():

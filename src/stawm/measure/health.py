@@ -31,11 +31,11 @@ CHANCE, LEARNT = 0.95, 0.99
 def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]:
     """Named numbers about what a model made of a batch, each a mean over it; only those that it can tell.
 
-    Of a memory: `codes_saturated` and `recalls_saturated` (of the terminal recall) are the shares of units at the upper
-    bound of their activation, `…_silent` at zero; `memory_norm`, and what else its rule tells. Of glimpses, for each t:
-    `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the standard deviation of its
-    centre and of its size over the batch. `path_spread` is that of the centres over the glimpses of one image, and
-    `moved` how far poses are from the identity.
+    Of a memory: `codes_saturated` and `recalls_saturated` (of the terminal recall, before a layer norm) are the shares
+    of units at the upper bound of their activation, `…_silent` at zero; `memory_norm`, and what else its rule tells. Of
+    glimpses, for each t: `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the
+    standard deviation of its centre and of its size over the batch. `path_spread` is that of the centres over the
+    glimpses of one image, and `moved` how far poses are from the identity.
     """
     values: dict[str, Tensor] = {}
     memory = getattr(model, "memory", None)
@@ -48,10 +48,20 @@ def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]
 
 def _of_memory(remembered: Remembered, memory: Memory) -> dict[str, Tensor]:
     values = memory.health(remembered.state) | _stuck("codes", remembered.codes, CODE_BOUND)
-    answers = (answer for answer in remembered.answers.values() if isinstance(answer, Answer))
-    recalls = [answer.recalls[..., -1, :].flatten(0, -2) for answer in answers]
-    values |= _stuck("recalls", torch.cat(recalls), memory.bound)
+    recalls, bound = [], memory.bound
+    for answer in remembered.answers.values():
+        if isinstance(answer, Answer):
+            # A layer norm is at no bound; the units that it was made of can be.
+            for query, recall in zip(_each(answer.query), _each(answer.recalls[..., -1, :]), strict=True):
+                units, bound = memory.unnormalised(remembered.state, query) or (recall, bound)
+                recalls.append(units)
+    values |= _stuck("recalls", torch.cat(recalls), bound)
     return {name: value.to(remembered.codes.dtype) for name, value in values.items()}
+
+
+def _each(vectors: Float[Tensor, "batch *question memory"]) -> tuple[Float[Tensor, "batch memory"], ...]:
+    """Those of each question, or those of a head that asks only one."""
+    return vectors.unbind(1) if vectors.dim() == 3 else (vectors,)
 
 
 def _of_glimpses(poses: Float[Tensor, "batch glimpse 2 3"]) -> dict[str, Tensor]:

@@ -14,9 +14,12 @@ leaves; (e ⊗ p)[mu, nu] = e[mu] p[nu]. What a query is matched with is chosen 
 
 Since W_t = η Σ_{i<t} (1 − δ)^{t−1−i} e_i ⊗ p_i, the pairs (e_i, p_i) say all that W says: a state is either this
 `Trace` or the `Matrix`, with the same recalls and the same gradients.
+
+With `normalise` every e_t and q above has length 1, and a recall is LN(φ(γ_t(q))): see normalise.py, and stability.py
+for what that bounds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -26,6 +29,7 @@ from torch import Tensor, nn
 
 from stawm.errors import UsageError
 from stawm.memory.activations import Activation, activation_for
+from stawm.memory.normalise import Normalise, Normaliser
 from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig, Recalls
 from stawm.memory.sequence import recall_matrix, recall_trace
 from stawm.memory.stability import check_rates
@@ -85,6 +89,8 @@ class HebbRosenblattConfig(MemoryConfig):
     """The learning rate."""
     theta: Annotated[float, RATE] = 0.5
     """The share of a code itself in the response to it."""
+    normalise: Normalise = "none"
+    """Unit codes and queries, and a layer norm of what is recalled: none, fixed, or learnt (with a gain)."""
 
     free = ("form", "learn_rates")
 
@@ -95,7 +101,7 @@ class HebbRosenblatt(Memory):
 
     A query is matched with what `read` names. The `form` "auto" begins as a trace and folds it into a matrix once that
     is cheaper. With `learn_rates` the three rates are parameters, which start from those given and stay in the region
-    0 < δ < 1, η > δ, θ ≥ 0.
+    0 < δ < 1, η > δ, θ ≥ 0. With `normalise` only directions of codes and queries count, and recalls have one scale.
     """
 
     Config = HebbRosenblattConfig
@@ -112,6 +118,7 @@ class HebbRosenblatt(Memory):
         delta: float = 0.2,
         eta: float = 0.4,
         theta: float = 0.5,
+        normalise: Normalise = "none",
     ):
         super().__init__()
         if not isinstance(size, int) or size < 1:
@@ -126,7 +133,8 @@ class HebbRosenblatt(Memory):
         self.read: Read = read
         self.form: Form = form
         self.activation = activation_for(activation)
-        self.bound = self.activation.bound
+        self.normalise = Normaliser(size, normalise)
+        self.bound = self.normalise.bound(self.activation.bound)
         if learn_rates:
             self.shift = nn.Parameter(torch.zeros(3))
         else:
@@ -180,7 +188,16 @@ class HebbRosenblatt(Memory):
         return written(state, self._fitted(code, state), rates, self.read, self.activation)
 
     def recall(self, state: State, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
-        """What `query` reads back, φ(γ(q)); the memory is only read."""
+        """What `query` reads back, φ(γ(q)) or its layer norm; the memory is only read."""
+        return self.normalise(self._responding(state, query))
+
+    def unnormalised(
+        self, state: State, query: Float[Tensor, "batch memory"]
+    ) -> tuple[Float[Tensor, "batch memory"], float] | None:
+        """φ(γ(q)) and the bound of φ, if a recall is a layer norm of it."""
+        return (self._responding(state, query), self.activation.bound) if self.normalise else None
+
+    def _responding(self, state: State, query: Tensor) -> Tensor:
         return self.activation(project(state, self._fitted(query, state), self.rates(), self.read))
 
     def matrix(self, state: State) -> Float[Tensor, "batch memory memory"]:
@@ -206,11 +223,12 @@ class HebbRosenblatt(Memory):
 
         With read="codes" a code should bring back its response; with read="responses", a response its code.
         """
+        codes = self.normalise.unit(codes)
         rates, count = self.rates(), codes.shape[1]
         state = recall_trace(codes, codes[:, 0], rates, self.read, self.activation).state
         asked, wanted = (codes, state.responses) if self.read == "codes" else (state.responses, codes)
         strengths = [F.pad(trace_weights(step, rates, codes), (0, count - step)) for step in range(1, count + 1)]
-        return Contents(codes, state.responses, torch.stack(strengths), asked, wanted)
+        return Contents(codes, state.responses, torch.stack(strengths), asked, self.normalise(wanted))
 
     def forward(
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
@@ -220,10 +238,11 @@ class HebbRosenblatt(Memory):
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)
         whole = recall_trace if as_trace else recall_matrix
-        result = whole(codes, query, rates, self.read, self.activation)
-        if self.form == "auto" and count > self.break_even:
-            return replace(result, state=Matrix(weights_of(result.state, rates)))
-        return result
+        result = whole(self.normalise.unit(codes), self.normalise.unit(query), rates, self.read, self.activation)
+        folded = self.form == "auto" and count > self.break_even
+        state = Matrix(weights_of(result.state, rates)) if folded else result.state
+        return Recalls(self.normalise(result.recalls), state)
 
     def _fitted(self, vector: Tensor, state: State) -> Tensor:
-        return self.fitted(vector, state.weights if isinstance(state, Matrix) else getattr(state, "codes", None))
+        held = state.weights if isinstance(state, Matrix) else getattr(state, "codes", None)
+        return self.normalise.unit(self.fitted(vector, held))

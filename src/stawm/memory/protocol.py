@@ -70,7 +70,7 @@ class Memory(nn.Module, ABC):
     """The record of the rule's settings."""
     size: int
     bound: float = float("inf")
-    """The most that a unit of a recall can be: at it no gradient passes."""
+    """The most that a unit of a recall can be: at it no gradient passes, but for a layer norm (`unnormalised`)."""
     starting_rates: tuple[float, ...] = ()
     """The rates that a rule was given. A `state_dict` holds them, and whoever loads it computes with them."""
 
@@ -97,6 +97,15 @@ class Memory(nn.Module, ABC):
     @abstractmethod
     def norm(self, state: Any) -> Float[Tensor, "batch"]:
         """How much the memory holds: the Frobenius norm of W, for a rule that has one."""
+
+    def unnormalised(
+        self, state: Any, query: Float[Tensor, "batch memory"]
+    ) -> tuple[Float[Tensor, "batch memory"], float] | None:
+        """The units that a recall is a layer norm of, and the most that one can be: at it no gradient passes.
+
+        None for a rule whose recalls are no layer norm; they are then themselves what can be stuck.
+        """
+        return None
 
     def matrix(self, state: Any) -> Float[Tensor, "batch memory memory"] | None:
         """W, input by output; none for a rule without one."""
