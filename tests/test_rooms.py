@@ -12,7 +12,7 @@ import stawm
 HOUSE = Path(stawm.__file__).parent
 ROOMS = (
     *("memory", "vision", "model", "baselines", "data", "experiments", "trust", "store", "measure", "training"),
-    *("ledger", "show", "look", "page", "serve", "cli"),
+    *("ledger", "compare", "show", "look", "page", "serve", "cli"),
 )
 """Each room may import from those before it, and all from the modules that stand at the top of the package."""
 TOP = {"errors", "registry", "ranges", "files"}

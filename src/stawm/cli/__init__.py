@@ -16,11 +16,13 @@ LONGEST = 600
 """Letters of a message; of a longer one, which names something very long, the middle is left out."""
 
 NAMES = (
-    *("train", "evaluate", "presets", "data", "figure", "look", "serve", "masks"),
+    *("train", "compare", "evaluate", "presets", "data", "figure", "look", "serve", "masks"),
     *("export", "table", "record", "calibrate", "ship"),
 )
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
+GO_ON = {"train": "; go on with --resume", "compare": "; the same command goes on"}
+"""What is said of a verb that was stopped by hand and can go on."""
 
 OVERVIEW = """\
 usage: stawm VERB ...
@@ -36,6 +38,7 @@ examples:
   stawm look my-digits
   stawm train mnist-5k-classify
   stawm train folder:my-pictures
+  stawm compare mnist-5k-classify --vary model.memory.size=64,128 --seeds 0,1
   stawm evaluate runs/mnist-5k-classify-seed0
   stawm calibrate runs/mnist-sketchpad-seed0
   stawm figure looked runs/mnist-5k-classify-seed0
@@ -61,8 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except StawmError as failure:
         return _tell(failure)
     except KeyboardInterrupt:
-        how = "; go on with --resume" if arguments[:1] == ["train"] else ""
-        print(f"stawm: stopped{how}", file=sys.stderr)
+        print(f"stawm: stopped{GO_ON.get(arguments[0], '')}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader went away (`stawm presets | head`): no mistake; keep the interpreter from complaining at exit.
@@ -106,7 +108,7 @@ def _run(arguments: list[str]) -> int:
     from stawm.cli.options import call
 
     try:
-        # The options of `train` depend on the preset, so it has its own way of being called.
+        # The options of some depend on the preset, so they have their own way of being called.
         own = getattr(module, "run", None)
         return own(rest) if own else call(getattr(module, verb), rest, f"stawm {verb}")
     except SystemExit as left:  # tyro, after it has printed the help that was asked for, or what is wrong

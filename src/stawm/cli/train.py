@@ -66,26 +66,26 @@ def train(
 
 def run(arguments: Sequence[str]) -> int:
     """Train as `arguments` say: the settings that they may change are those of the preset that they name."""
-    what = _named(arguments)
+    what = named(arguments)
     if what is None:
         return call(train, arguments, "stawm train")
 
     from stawm.cli.overrides import settings_of
 
-    settings = settings_of(_base(what, arguments), arguments)
+    settings = settings_of(base_of(what, arguments), arguments)
     return call(partial(train, settings=settings), arguments, f"stawm train {what}")
 
 
-def _named(arguments: Sequence[str]) -> str | None:
-    """The first argument that is neither a flag nor the value of one."""
+def named(arguments: Sequence[str], switches: Sequence[str] = SWITCHES) -> str | None:
+    """The first argument that is neither a flag nor the value of one; `switches` are flags that no value follows."""
     for before, argument in zip(["", *arguments], arguments, strict=False):
-        alone = not before.startswith("-") or "=" in before or before in SWITCHES
+        alone = not before.startswith("-") or "=" in before or before in switches
         if alone and not argument.startswith("-"):
             return argument
     return None
 
 
-def _base(what: str, arguments: Sequence[str]) -> "Experiment":
+def base_of(what: str, arguments: Sequence[str]) -> "Experiment":
     """The experiment whose settings are changed: a recipe fitted to its pictures, or that of the run to go on with.
 
     A run's own experiment is taken so that nothing it was begun with must be said again; what is said must agree.

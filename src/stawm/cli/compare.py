@@ -1,0 +1,144 @@
+"""`stawm compare`.
+
+Every cell of the grid is an ordinary run folder, DIR/cells/NAME, computed in a process of its own with its share of the
+cores. Any setting of the preset can be given for all cells, as in `stawm train` (--training.epochs 3). The same command
+goes on with a grid that was stopped, tries again what failed, and may bring more values and seeds; `stawm compare --out
+DIR` goes on with it as it is. The exit code is 5 if a cell failed.
+
+--vary takes a setting and its values, or bundles of settings that vary together: bundles are divided by |, the settings
+of one by spaces, and each may have a label and all a name before it, with a colon and a space. --match-parameters
+chooses model.hidden (or the setting that --match names) for each cell, so that it has as many parameters, within 2 %,
+as the cell with the first value of the first --vary and the same other values.
+
+--record enters the finished grid into the ledger, results/compare/NAME.json; `stawm figure compare DIR` draws it.
+
+Examples:
+  stawm compare mnist-5k-classify --vary model.memory.rule=hebb-rosenblatt,delta-rule --seeds 0,1,2 --jobs 2
+  stawm compare mnist-5k-classify --vary model.memory.size=64,128 --vary model.glimpses=2,4 --training.epochs 3
+  stawm compare mnist-5k-classify --vary "rule: slow: model.memory.delta=0.1 model.memory.eta=0.3 | delta: \
+model.memory.rule=delta-rule"
+  stawm compare mnist-5k-classify --vary model.memory.size=64,128 --match-parameters --out runs/compare/sizes
+  stawm compare --out runs/compare/sizes --list
+  stawm compare --out runs/compare/sizes --record --note "one night"
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import FlagConversionOff, Positional, UseAppendAction, arg
+
+from stawm.cli.options import NO_SETTINGS, DataDir, Device, Json, Ledger, Settings, call, flag
+from stawm.cli.train import base_of, named
+from stawm.errors import TrainingError, UsageError
+
+if TYPE_CHECKING:
+    from stawm.compare.plan import Plan
+    from stawm.ledger.comparison import Comparison
+
+SWITCHES = ("--match-parameters", "--list", "--record", "--json", "--help", "-h")
+"""Flags that no value follows."""
+GRIDS = Path("runs") / "compare"
+
+
+def compare(
+    preset: Annotated[str | None, Positional, flag("a name from `stawm presets`", "PRESET")] = None,
+    settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
+    *,
+    vary: Annotated[UseAppendAction[tuple[str, ...]], flag("a setting and its values, or bundles", "WHAT")] = (),
+    seeds: Annotated[str, flag("the seeds of each combination", "N,N,...", "(that of the preset)")] = "",
+    jobs: Annotated[int, arg(metavar="N", help="cells at once")] = 1,
+    out: Annotated[Path | None, flag("the folder of the grid", "DIR", "(runs/compare/PRESET)")] = None,
+    match_parameters: Annotated[bool, arg(help="let all cells have as many parameters")] = False,
+    match: Annotated[str, flag("the setting that does it", "SETTING", "(model.hidden)")] = "",
+    list: Annotated[bool, arg(help="print the table of the grid as it stands, and run nothing")] = False,
+    record: Annotated[bool, arg(help="enter the finished grid into the ledger")] = False,
+    name: Annotated[str, flag("the name of the entry", hint="(that of the folder)")] = "",
+    note: Annotated[str, flag("what else is to be known")] = "",
+    ledger: Ledger = Path("results"),
+    data_dir: DataDir = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> int:
+    """Train a grid of settings and seeds, and compare the means."""
+    from stawm.cli.grid_progress import reporter_for, watch
+    from stawm.compare.plan import check_grown
+    from stawm.compare.run import compare as run_grid
+    from stawm.compare.summary import comparison_of
+    from stawm.files import real
+    from stawm.ledger.comparison import check_free
+
+    plan = None if preset is None else _plan(settings, vary, seeds, data_dir, match_parameters, match)
+    if plan is None and (vary or seeds or match or match_parameters):
+        raise UsageError("no preset is named; name the one that shall vary, or give only --out to go on with a grid")
+    if plan is None and out is None:
+        raise UsageError("no preset is named, and no grid; give PRESET and --vary, or --out and the folder of a grid")
+    folder = out or GRIDS / (preset or "")
+    if plan:
+        check_grown(folder, plan)
+    if record:
+        check_free(ledger, name or real(folder).name)
+    if not list:
+        reporter = reporter_for(json)
+        options = {"jobs": jobs, "device": device, "data_dir": data_dir, "on_progress": reporter.progress}
+        watch(run_grid(plan, folder, **options), reporter, folder, plan)
+        plan = None
+    comparison = comparison_of(folder, plan, name=name, note=note)
+    _tell(comparison, json)
+    if record:
+        _record(folder, comparison, ledger, silent=json)
+    return TrainingError.exit_code if any(cell.state == "failed" for cell in comparison.cells) else 0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Compare as `arguments` say: the settings that they may change are those of the preset that they name."""
+    what = named(arguments, SWITCHES)
+    if what is None:
+        return call(compare, arguments, "stawm compare")
+
+    from stawm.cli.overrides import settings_of
+
+    settings = settings_of(base_of(what, arguments), arguments)
+    return call(partial(compare, settings=settings), arguments, f"stawm compare {what}")
+
+
+def _plan(
+    settings: Settings, vary: Sequence[str], seeds: str, data_dir: Path | None, matches: bool, match: str
+) -> "Plan":
+    from stawm.cli.overrides import AllSettings
+    from stawm.cli.vary import axes_of, seeds_of, with_words
+    from stawm.compare.grid import plan_grid
+    from stawm.compare.training import Training
+
+    if match and not matches:
+        raise UsageError("--match says by what parameters are matched; give --match-parameters, too")
+    assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
+    base = Training(settings.experiment)
+    numbers = seeds_of(seeds) if seeds else (base.seed,)
+    by = (match or base.matched_by).replace("-", "_") if matches else ""
+    return plan_grid(base, axes_of(vary), numbers, match=by, change=partial(with_words, data_dir=data_dir))
+
+
+def _tell(comparison: "Comparison", as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from stawm.ledger.comparisons import text_table
+
+    if as_json:
+        rows = [asdict(row) for row in comparison.rows]
+        print(dumps(comparison.to_dict() | {"rows": rows}))
+    else:
+        print(text_table(comparison))
+
+
+def _record(folder: Path, comparison: "Comparison", ledger: Path, *, silent: bool) -> None:
+    from stawm.compare.plan import read_plan
+    from stawm.compare.run import check_finished
+    from stawm.ledger.comparison import write_comparison
+
+    check_finished(folder, read_plan(folder))
+    path = write_comparison(ledger, comparison)
+    if not silent:
+        print(path)

@@ -1,0 +1,133 @@
+"""What shall vary, as words of a command line: `model.memory.size=64,128`, or labelled bundles of settings."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from stawm.compare.plan import Axis, Value
+from stawm.compare.task import Task, check_known
+from stawm.compare.training import Training
+from stawm.data.data_set import find_data
+from stawm.errors import UsageError
+from stawm.experiments.own import check_size, fitted_to
+
+PREFIX = re.compile(r"\s*([^\s:=|]+):(?=\s|$)")
+SETTING = re.compile(r"[A-Za-z_][\w.-]*")
+HOW = (
+    "give a setting and its values (model.memory.size=64,128), or bundles of settings that vary together, each with a "
+    'label if you like ("rule: hebb: model.memory.rule=hebb-rosenblatt model.memory.delta=0.1 | delta: '
+    'model.memory.rule=delta-rule")'
+)
+BOX = "╭╮╰╯│─+|- "
+"""What tyro frames its messages with."""
+
+
+def axis_of(words: str) -> Axis:
+    """The axis that one --vary names."""
+    parts = [_labels(part) for part in words.split("|")]
+    first = parts[0][0]
+    # Of two words with a colon before the first bundle, the first names the axis; of one, if no other bundle has one.
+    named = len(first) > 1 or bool(first and len(parts) > 1 and not any(labels for labels, _ in parts[1:]))
+    name, parts[0] = (first[0], (first[1:], parts[0][1])) if named else ("", parts[0])
+    if len(parts) == 1 and not parts[0][0]:
+        setting, equals, values = parts[0][1].partition("=")
+        if equals and len(re.findall(r"=", values)) == 0:
+            return _values(name, setting, values, words)
+    bundles = [(labels, _bundle(body, words)) for labels, body in parts]
+    for labels, bundle in bundles:
+        if len(labels) > 1 or not (labels or bundle):
+            raise UsageError(f"--vary {words!r} cannot be read; {HOW}")
+    keys = list(dict.fromkeys(key for _, bundle in bundles for key in bundle))
+    if not keys:
+        raise UsageError(f"--vary {words!r} names no setting; {HOW}")
+    values = [Value(labels[0] if labels else " ".join(bundle.values()), bundle) for labels, bundle in bundles]
+    return Axis(name or keys[0], tuple(values))
+
+
+def seeds_of(words: str) -> tuple[int, ...]:
+    """The seeds of `0,1,2`."""
+    try:
+        return tuple(int(word) for word in words.split(","))
+    except ValueError as failure:
+        raise UsageError(f"--seeds {words!r} cannot be read; give whole numbers, as in --seeds 0,1,2") from failure
+
+
+def with_words(task: Task, settings: Mapping[str, Any], *, data_dir: Path | None = None) -> Task:
+    """The task with settings that are words replaced, as `stawm train` reads them; mistakes are one line."""
+    from stawm.cli.overrides import override, settings_of
+
+    arguments = flags(settings)
+    assert isinstance(task, Training)
+    base = task.experiment
+    if settings.get("data.name", base.data.name) != base.data.name:
+        base = fitted_to(base, find_data(settings["data.name"]).facts(data_dir))
+        check_size(base.model)
+    check_known(Training(settings_of(base, arguments).experiment), settings)
+    return Training(told_once(lambda: override(base, arguments), settings))
+
+
+def flags(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as flags."""
+    return [word for name, value in settings.items() for word in (f"--{name}", *(str(value).split() or [""]))]
+
+
+def told_once(parse: Any, settings: Mapping[str, Any]) -> Any:
+    """What `parse` returns; what tyro has to say against it is a `UsageError` of one line."""
+    told = StringIO()
+    try:
+        with redirect_stderr(told), redirect_stdout(told):
+            return parse()
+    except SystemExit as left:
+        given = " ".join(f"{name}={value}" for name, value in settings.items())
+        raise UsageError(f"{given} cannot be set: {_unboxed(told.getvalue())}") from left
+
+
+def _unboxed(text: str) -> str:
+    """The first paragraph of what tyro prints in a frame, without its title."""
+    parts = [line.strip(BOX) for line in text.splitlines()[1:]]
+    inside = itertools.dropwhile(lambda part: not part, parts)
+    return " ".join(itertools.takewhile(bool, inside)) or "its value does not fit"
+
+
+def _labels(part: str) -> tuple[list[str], str]:
+    """The words with a colon at the beginning of a part, and the rest."""
+    labels: list[str] = []
+    while found := PREFIX.match(part):
+        labels.append(found[1])
+        part = part[found.end() :]
+    return labels, part.strip()
+
+
+def _values(name: str, setting: str, values: str, words: str) -> Axis:
+    key = _setting(setting.strip(), words)
+    each = [value.strip() for value in values.split(",")]
+    return Axis(name or key, tuple(Value(value, {key: value}) for value in each))
+
+
+def _bundle(body: str, words: str) -> dict[str, str]:
+    """The settings of a bundle; a word without = is one more value of the setting before it."""
+    found: dict[str, list[str]] = {}
+    for word in body.split():
+        setting, equals, value = word.partition("=")
+        if equals:
+            found[_setting(setting, words)] = [value]
+        elif found:
+            found[next(reversed(found))].append(word)
+        else:
+            raise UsageError(f"--vary {words!r} cannot be read; {HOW}")
+    return {setting: " ".join(values) for setting, values in found.items()}
+
+
+def _setting(name: str, words: str) -> str:
+    if not SETTING.fullmatch(name):
+        raise UsageError(f"--vary {words!r} cannot be read: {name!r} is no name of a setting; {HOW}")
+    return name.replace("-", "_")
+
+
+def axes_of(vary: Sequence[str]) -> tuple[Axis, ...]:
+    """The axes of all --vary."""
+    return tuple(map(axis_of, vary))
