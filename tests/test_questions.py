@@ -143,3 +143,10 @@ def test_the_memory_is_written_before_anything_is_asked(learnt: tuple[Stawm, Bat
     assert torch.equal(first.codes, second.codes)
     assert torch.equal(first.state.codes, second.state.codes)
     assert not torch.equal(first.answers["identify"].logits, second.answers["identify"].logits)
+
+
+def test_a_constant_query_asks_the_same_about_every_cell() -> None:
+    base = preset("scenes-8-recall").model
+    model = build(replace(base, heads={"identify": QuestionConfig(rows=2, columns=4, query="constant")})).eval()
+    logits = model(torch.rand(2, 1, 28, 56)).answers["identify"].logits
+    assert torch.equal(logits, logits[:, :1].expand_as(logits))

@@ -8,7 +8,7 @@ questions to the same memory at once; what is not known of a scene is not judged
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +31,8 @@ class QuestionConfig(HeadConfig):
     columns: Annotated[int, Range(low=1, high=64)] = 2
     classes: Annotated[int, WIDTH] = 10
     """Kinds of things."""
+    query: Literal["question", "constant"] = "question"
+    """What the query is made of; a constant is a control, for then the memory is not told what it is asked."""
 
     @property
     def cells(self) -> int:
@@ -48,15 +50,16 @@ class Told(Answer):
 
 
 class Questions(nn.Module):
-    """A query for each question: ReLU6 of a learnt vector, whatever the picture."""
+    """A query for each question: ReLU6 of a learnt vector, whatever the picture; or one for all of them."""
 
-    def __init__(self, count: int, memory: int) -> None:
+    def __init__(self, count: int, memory: int, constant: bool = False) -> None:
         super().__init__()
-        self.embed = nn.Embedding(count, memory)
+        self.count = count
+        self.embed = nn.Embedding(1 if constant else count, memory)
 
     def forward(self, context: Float[Tensor, "batch features"]) -> Float[Tensor, "batch question memory"]:
         """All questions, for each picture of a batch."""
-        return F.relu6(self.embed.weight).expand(context.shape[0], -1, -1)
+        return F.relu6(self.embed.weight).expand(context.shape[0], self.count, -1)
 
 
 class QuestionHead(Head, ABC):
@@ -69,7 +72,7 @@ class QuestionHead(Head, ABC):
     def __init__(self, config: QuestionConfig, memory: int, questions: int, answers: int, dropout: float) -> None:
         super().__init__()
         self.config = config
-        self.query = Questions(questions, memory)
+        self.query = Questions(questions, memory, constant=config.query == "constant")
         self.dropout = nn.Dropout(dropout)
         self.read = nn.Linear(memory, memory)
         self.answer = nn.Linear(memory, answers)
