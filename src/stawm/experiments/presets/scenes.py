@@ -24,13 +24,13 @@ SCENES_8_RECALL = Experiment(
         policy=PolicyConfig(kind="scan", rows=2, columns=4),
         overview=14,
         context=CnnConfig(filters=(), strides=()),
-        glimpse=CnnConfig(filters=(32, 64), strides=(2, 2)),
-        memory=HebbRosenblattConfig(size=128),
+        glimpse=CnnConfig(filters=(16, 32), strides=(2, 2)),
+        memory=HebbRosenblattConfig(size=128, normalise="fixed"),
         dropout=0.0,
     ),
     data=DataConfig(name="scenes:2x4:8", rotate=0.0),
     training=TrainingConfig(
-        epochs=8, batch_size=64, learning_rate=2e-3, schedule="one-cycle", warmup=0.1, average=0.99
+        epochs=6, batch_size=64, learning_rate=2e-3, schedule="one-cycle", warmup=0.1, average=0.99
     ),
 )
 
@@ -48,7 +48,7 @@ SCENES_4_ASK = Experiment(
         overview=2,
         context=CnnConfig(filters=(32, 64), strides=(2, 2)),
         glimpse=CnnConfig(filters=(32, 64), strides=(2, 2)),
-        memory=HebbRosenblattConfig(size=128),
+        memory=HebbRosenblattConfig(size=128, normalise="fixed"),
         dropout=0.0,
     ),
     data=DataConfig(name="scenes:2x2+4:4", rotate=0.0),
