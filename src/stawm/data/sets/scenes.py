@@ -2,6 +2,7 @@
 
 GRID is ROWSxCOLUMNS of cells of 14 pixels, each with at most one digit (2x2); or cells that are larger by so many
 pixels, with the digit anywhere in its cell (2x2+4); or a square picture with digits anywhere, none over another (56px).
+ITEMS is how many digits a scene has, or from how many up to how many (1-4).
 DIGITS is mnist-5k, which comes with the package, or mnist. Digits are MNIST's at half their size. Scenes to learn from
 are made anew in every epoch from the digits to learn from; those held out are made once, of held-out digits.
 """
@@ -29,8 +30,10 @@ EPOCH, HELD_OUT = 10_000, 4_000
 """Scenes in an epoch, and scenes held out."""
 AT_ONCE = 2_000
 TRIES = 10_000
-GRAMMAR = re.compile(r"(?:(\d{1,2})x(\d{1,2})(?:\+(\d{1,2}))?|(\d{2,3})px):(\d{1,3})(?::(mnist|mnist-5k))?", re.ASCII)
-EXAMPLES = "as scenes:2x2:4, scenes:2x2+4:4, scenes:56px:4 or scenes:2x2:4:mnist"
+GRAMMAR = re.compile(
+    r"(?:(\d{1,2})x(\d{1,2})(?:\+(\d{1,2}))?|(\d{2,3})px):(?:(\d{1,3})-)?(\d{1,3})(?::(mnist|mnist-5k))?", re.ASCII
+)
+EXAMPLES = "as scenes:2x2:4, scenes:2x2+4:1-4, scenes:56px:4 or scenes:2x2:4:mnist"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class SceneSet(ImageSet):
 
     digits: ImageSet | None = None
     layout: Layout = Layout(2, 2, 28, 28)
-    items: int = 4
+    items: tuple[int, int] = (4, 4)
+    """The fewest and the most digits of a scene."""
 
     def renewed(self, chance: Generator) -> ImageSet:
         """As many other scenes of the same digits."""
@@ -101,7 +105,7 @@ class Scenes(DataSet):
     """The record of all scenes, or of those of one layout."""
 
     layout: Layout | None = None
-    items: int = 0
+    items: tuple[int, int] = (0, 0)
     digits: DataSet = MNIST_5K
 
     def of(self, argument: str) -> DataSet:
@@ -109,16 +113,19 @@ class Scenes(DataSet):
         found = GRAMMAR.fullmatch(argument)
         if not found:
             raise UsageError(f"{NAME}:{argument} names no scenes; write scenes:GRID:ITEMS, {EXAMPLES}")
-        rows, columns, margin, side, items = (int(part or 0) for part in found.groups()[:5])
+        rows, columns, margin, side, fewest, most = (int(part or 0) for part in found.groups()[:6])
+        fewest = most if found[5] is None else fewest
         if side:
             count = math.ceil(side / SIDE)
             layout = Layout(count, count, side, side, free=True)
         else:
             layout = Layout(rows, columns, rows * (SIDE + margin), columns * (SIDE + margin))
-        if not 1 <= items <= layout.most:
-            raise UsageError(f"{NAME}:{argument} has {items} digits; give from 1 up to {layout.most} for this grid")
-        digits = MNIST if found[6] == MNIST.name else MNIST_5K
-        shape = (1, layout.height, layout.width)
+        if not (1 <= most <= layout.most and fewest <= most):
+            raise UsageError(
+                f"{NAME}:{argument} has {found[5] or most} digits or more; give from 1 up to {layout.most}"
+            )
+        digits = MNIST if found[7] == MNIST.name else MNIST_5K
+        shape, items = (1, layout.height, layout.width), (fewest, most)
         return replace(self, name=f"{NAME}:{argument}", layout=layout, items=items, digits=digits, shape=shape)
 
     def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
@@ -140,7 +147,7 @@ class Scenes(DataSet):
         return Facts(self.shape, DIGITS, EPOCH + HELD_OUT, (self.layout.rows, self.layout.columns))
 
 
-def scenes(name: str, digits: ImageSet, layout: Layout, items: int, count: int, seed: int) -> SceneSet:
+def scenes(name: str, digits: ImageSet, layout: Layout, items: tuple[int, int], count: int, seed: int) -> SceneSet:
     """So many scenes of these digits, always the same."""
     images, labels = made(digits, layout, items, count, torch.Generator().manual_seed(seed))
     plain = image_set(name, images, labels, digits.classes)
@@ -148,22 +155,24 @@ def scenes(name: str, digits: ImageSet, layout: Layout, items: int, count: int, 
 
 
 def made(
-    digits: ImageSet, layout: Layout, items: int, count: int, chance: Generator
+    digits: ImageSet, layout: Layout, items: tuple[int, int], count: int, chance: Generator
 ) -> tuple[UInt8[Tensor, "count 1 height width"], Int64[Tensor, "count cell"]]:
-    """`count` scenes of `items` digits each, drawn by chance, and what is in each of their cells (-1: nothing)."""
+    """`count` scenes of so many digits, drawn by chance, and what is in each of their cells (-1: nothing)."""
     if digits.labels is None:
         raise DataError(f"{digits.name} has no labels, and scenes need to know their digits")
     pixels = torch.arange(SIDE)
     inside = (pixels[:, None] * layout.width + pixels).flatten()
     pictures = torch.zeros(count, layout.height * layout.width, dtype=torch.uint8)
-    labels = torch.full((count, layout.cells), -1)
+    labels, (fewest, most) = torch.full((count, layout.cells), -1), items
     for part in torch.arange(count).split(AT_ONCE):
-        chosen = torch.randint(len(digits), (len(part), items), generator=chance)
-        corners, cells = layout.placed(len(part), items, chance)
+        chosen = torch.randint(len(digits), (len(part), most), generator=chance)
+        corners, cells = layout.placed(len(part), most, chance)
+        there = torch.randint(fewest, most + 1, (len(part), 1), generator=chance) > torch.arange(most)
         first = corners[..., 0] * layout.width + corners[..., 1]
         where = (first.unsqueeze(-1) + inside).flatten(1)
-        pictures[part[0] : part[-1] + 1].scatter_(1, where, digits.images[chosen].flatten(1))
-        labels[part[0] : part[-1] + 1].scatter_(1, cells, digits.labels[chosen])
+        ink = digits.images[chosen] * there[..., None, None, None]
+        pictures[part[0] : part[-1] + 1].scatter_(1, where, ink.flatten(1))
+        labels[part[0] : part[-1] + 1].scatter_(1, cells, torch.where(there, digits.labels[chosen], -1))
     return pictures.unflatten(1, (1, layout.height, layout.width)), labels
 
 

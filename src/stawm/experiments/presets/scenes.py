@@ -10,6 +10,7 @@ from stawm.experiments.experiment import (
     TrainingConfig,
 )
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.question import QuestionConfig
 
 SCENES_8_RECALL = Experiment(
@@ -36,10 +37,15 @@ SCENES_8_RECALL = Experiment(
 
 SCENES_4_ASK = Experiment(
     name="scenes-4-ask",
-    about="Four digits anywhere in their quarters, six learnt glimpses; then: what was here, and where was this digit?",
+    about="Up to four digits, six learnt glimpses; then: what was here, where was this, was anything there? Redraw it.",
     model=ModelConfig(
         image=ImageConfig(1, 36, 36),
-        heads={"identify": QuestionConfig(), "locate": QuestionConfig()},
+        heads={
+            "identify": QuestionConfig(),
+            "locate": QuestionConfig(),
+            "detect": QuestionConfig(),
+            "draw": DrawConfig(weight=0.02, latent=8),
+        },
         glimpses=6,
         glimpse_height=12,
         glimpse_width=12,
@@ -51,7 +57,7 @@ SCENES_4_ASK = Experiment(
         memory=HebbRosenblattConfig(size=128, normalise="fixed"),
         dropout=0.0,
     ),
-    data=DataConfig(name="scenes:2x2+4:4", rotate=0.0),
+    data=DataConfig(name="scenes:2x2+4:1-4", rotate=0.0),
     training=TrainingConfig(
         epochs=20, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
     ),
