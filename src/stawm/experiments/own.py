@@ -75,5 +75,8 @@ def check_size(config: ModelConfig) -> None:
 
 def told(experiment: Experiment) -> str:
     """What was taken from a data set, for people: 12 classes, 3 × 48 × 64 pixels, from PICTURES."""
-    classes, shape = experiment.model.classes or "no", " × ".join(map(str, experiment.model.image.shape))
-    return f"{classes} classes, {shape} pixels, from {experiment.data.name.removeprefix(FOLDER)}"
+    asked = [head for head in experiment.model.heads.values() if isinstance(head, QuestionConfig)]
+    classes = experiment.model.classes or (asked[0].classes if asked else "no")
+    cells = f" in {asked[0].rows} × {asked[0].columns} cells" if asked else ""
+    shape = " × ".join(map(str, experiment.model.image.shape))
+    return f"{classes} classes{cells}, {shape} pixels, from {experiment.data.name.removeprefix(FOLDER)}"

@@ -34,7 +34,9 @@ class Looked(Figure):
 
     def draw(self, request: Request) -> list[Image.Image]:
         """A row for each picture; of a film, a frame for each glimpse."""
-        episode, told = request.episode, {"labels": request.batch.labels, "classes": request.test.classes}
+        labels = request.batch.labels
+        one = labels if labels is None or labels.dim() == 1 else None  # A scene has no single class.
+        episode, told = request.episode, {"labels": one, "classes": request.test.classes}
         shown = range(1, episode.poses.shape[1] + 1) if request.film else [None]
         return [where_it_looked(episode, **told, shown=count) for count in shown]
 
