@@ -1,12 +1,15 @@
 """Every rule of memory keeps the promises of the protocol, whoever wrote it."""
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from fresh_process import anew, start
 from stawm.errors import UsageError
 from stawm.memory.protocol import MEMORIES, Memory, MemoryConfig, build_memory
 from tiny_codes import drawn
@@ -16,8 +19,13 @@ RULES = list(MEMORIES)
 SIZE = 9
 
 
-def memory_of(rule: str) -> Memory:
-    return build_memory(MEMORIES[rule].Config(size=SIZE)).double()
+WITH_CONTENTS = ("delta-rule", "fast-weights", "hebb-rosenblatt")
+WITH_MATRIX = (*WITH_CONTENTS, "gated-delta")
+
+
+def memory_of(rule: str, *, learnt: bool = False) -> Memory:
+    settings: dict[str, Any] = {"normalise": "learnt"} if learnt and rule != "none" else {}
+    return build_memory(MEMORIES[rule].Config(size=SIZE, **settings)).double()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -48,7 +56,11 @@ def test_sequences_do_not_touch_each_other_and_gradients_flow(rule: str) -> None
     memory, codes, query = memory_of(rule), drawn(3, 4, 3, SIZE).requires_grad_(), drawn(4, 4, SIZE)
     order = torch.tensor([2, 0, 3, 1])
     torch.testing.assert_close(memory(codes[order], query[order]).recalls, memory(codes, query).recalls[order])
-    memory(codes, query).terminal[1].sum().backward()
+    if rule == "none":
+        assert not memory(codes, query).recalls.any()
+        return
+    # Not the plain sum: that of a layer norm is always zero.
+    (memory(codes, query).terminal[1] * drawn(13, SIZE)).sum().backward()
     assert codes.grad is not None
     assert codes.grad[1].any() and not codes.grad[[0, 2, 3]].any()
 
@@ -60,10 +72,99 @@ def test_what_it_tells_of_itself_agrees(rule: str) -> None:
     assert memory.health(state)["memory_norm"].item() == pytest.approx(memory.norm(state).mean().item())
     assert memory.recall(state, codes[:, 0]).max() <= memory.bound
     matrix, held = memory.matrix(state), memory.contents(codes)
-    assert matrix is not None and held is not None, "both rules of the package have a matrix"
-    torch.testing.assert_close(torch.linalg.matrix_norm(matrix), memory.norm(state))
-    made = held.inputs.mT @ (held.strengths[-1][:, None] * held.outputs)
-    torch.testing.assert_close(made, matrix)
+    assert (matrix is not None, held is not None) == (rule in WITH_MATRIX, rule in WITH_CONTENTS)
+    if matrix is not None:
+        torch.testing.assert_close(torch.linalg.matrix_norm(matrix), memory.norm(state))
+        torch.testing.assert_close(memory.norm(memory.start(2)), torch.zeros(2, dtype=torch.float64))
+        empty = memory.matrix(memory.start(2))
+        assert empty is not None and not empty.any()
+    if held is not None:
+        made = held.inputs.mT @ (held.strengths[-1][:, None] * held.outputs)
+        torch.testing.assert_close(made, matrix)
+        asked = memory(codes, held.asked).terminal
+        assert F.cosine_similarity(asked[:, -1], held.wanted[:, -1], dim=-1).min() > 0.5
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_empty_memory_says_nothing_whatever_is_asked(rule: str) -> None:
+    """So no answer can come from the query alone."""
+    memory, query = memory_of(rule), drawn(14, 3, SIZE) + 1
+    assert not memory.recall(memory.start(3), query).any()
+    blank = memory(torch.zeros(3, 4, SIZE, dtype=torch.float64), query).recalls
+    assert blank.isfinite().all() and (rule == "lstm" or not blank.any()), "an LSTM counts even blank codes"
+    assert memory.recall(memory.start(3), torch.zeros_like(query)).isfinite().all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_parameter_learns(rule: str) -> None:
+    memory = memory_of(rule, learnt=True)
+    learning = [part for part in memory.parameters() if part.requires_grad]
+    assert bool(learning) == (rule != "none")
+    if learning:
+        (memory(drawn(15, 4, 5, SIZE) + 0.1, drawn(16, 4, SIZE) + 0.1).recalls * drawn(17, 4, 5, SIZE)).sum().backward()
+        assert all(part.grad is not None and part.grad.abs().max() > 1e-9 for part in learning)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_computes_under_autocast_and_in_half_precision(rule: str) -> None:
+    memory = build_memory(MEMORIES[rule].Config(size=SIZE))
+    codes, query = drawn(18, 2, 4, SIZE, dtype=torch.float32) / 8, drawn(19, 2, SIZE, dtype=torch.float32) / 8
+    wanted = memory(codes, query).terminal
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        whole = memory(codes.bfloat16().requires_grad_(), query)
+        state = memory.start(2)
+        for code in codes.unbind(1):
+            state = memory.write(state, code.bfloat16())
+        one_by_one = memory.recall(state, query)
+    if rule != "none":
+        whole.recalls.float().square().sum().backward()
+    half = memory.start(2, dtype=torch.float16)
+    for code in codes.unbind(1):
+        half = memory.write(half, code)
+    for found in (whole.terminal, one_by_one, memory.recall(half, query)):
+        torch.testing.assert_close(found.float(), wanted, rtol=0.1, atol=0.1)
+    assert memory.recall(half, query).dtype == torch.float16
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_size_of_a_state_is_that_of_its_smallest_form(rule: str) -> None:
+    memory, codes = memory_of(rule), drawn(20, 1, 3, SIZE)
+    state = memory(codes, codes[:, 0]).state
+    held = sum(part.numel() if isinstance(part, Tensor) else 1 for part in vars(state).values())
+    assert memory.state_size(3) == held
+    most = memory.state_size(1000)
+    assert most == {"attention": 1000 * SIZE}.get(rule, SIZE**2 if rule in WITH_MATRIX else held)
+
+
+WITHOUT_SHAPE_CHECKS = """
+import torch
+from stawm.memory.protocol import MEMORIES, build_memory
+
+class Asked(torch.nn.Module):
+    def __init__(self, memory):
+        super().__init__()
+        self.memory = memory
+    def forward(self, codes, query):
+        return self.memory(codes, query).recalls
+
+batch = torch.export.Dim("batch", min=1)
+for rule in MEMORIES:
+    asked = Asked(build_memory(MEMORIES[rule].Config(size=5)))
+    given = (torch.rand(2, 3, 5), torch.rand(2, 5))
+    program = torch.export.export(asked, given, dynamic_shapes=({0: batch}, {0: batch}))
+    codes, query = torch.rand(4, 3, 5), torch.rand(4, 5)
+    torch.testing.assert_close(program.module()(codes, query), asked(codes, query))
+    compiled = torch.compile(asked, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(codes, query), asked(codes, query))
+    print(rule)
+"""
+
+
+def test_every_rule_is_compiled_and_exported_whatever_the_batch(tmp_path: Path) -> None:
+    """Apart from pytest, whose shape checks cannot be compiled."""
+    started = start(anew, WITHOUT_SHAPE_CHECKS, home=tmp_path)
+    assert started.end() == 0, started.err.read_text()
+    assert set(started.out.read_text().split()) == set(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES)

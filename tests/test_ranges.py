@@ -12,7 +12,7 @@ from stawm.errors import UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS
-from stawm.memory.delta_rule import DeltaRuleConfig
+from stawm.memory.protocol import MEMORIES
 from stawm.ranges import ANY, Range, leaves
 from stawm.training.fit import fit
 from tiny_model import heads
@@ -33,8 +33,8 @@ def changed(record: Any, path: str, value: Any) -> Any:
 
 def test_every_number_has_a_range() -> None:
     """So a new setting, of a rule or of a head too, cannot be forgotten."""
-    of_delta_rule = [(name, value, wanted) for name, value, wanted in leaves(DeltaRuleConfig())]
-    for name, value, wanted in (*SETTINGS, *of_delta_rule):
+    of_rules = [leaf for rule in MEMORIES.values() for leaf in leaves(rule.Config())]
+    for name, value, wanted in (*SETTINGS, *of_rules):
         number = isinstance(value, int | float | tuple) and not isinstance(value, bool)
         assert number == (wanted is not None), name
 

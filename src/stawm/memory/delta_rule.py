@@ -13,20 +13,21 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from stawm.errors import UsageError
 from stawm.memory.activations import Activation, activation_for
-from stawm.memory.protocol import MEMORIES, Contents, Memory, MemoryConfig
+from stawm.memory.normalise import Normalise, unit
+from stawm.memory.normalised import NormalisedConfig, NormalisedMemory, added, decays, mixed, pair_norm
+from stawm.memory.protocol import MEMORIES, Contents
 from stawm.ranges import Range
 
 CORRECTED = Range(open_low=True, high=1.0)
 
 
 @dataclass(frozen=True)
-class DeltaRuleConfig(MemoryConfig):
+class DeltaRuleConfig(NormalisedConfig):
     """A memory that corrects itself."""
 
     rule: str = "delta-rule"
@@ -34,6 +35,8 @@ class DeltaRuleConfig(MemoryConfig):
     """How much of the difference a write corrects."""
     activation: str = "relu6"
     """φ: relu6, sigmoid or hardsigmoid."""
+    normalise: Normalise = "none"
+    """Unit codes and queries, and a layer norm of what is recalled: none, fixed, or learnt (with a gain)."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,19 @@ class Corrections:
 
 
 @MEMORIES.add("delta-rule")
-class DeltaRule(Memory):
+class DeltaRule(NormalisedMemory):
     """A memory over any sequence of codes in which a write replaces what was stored in the same direction."""
 
     Config = DeltaRuleConfig
+    holds = "directions"
 
-    def __init__(self, size: int, *, eta: float = 1.0, activation: str | Activation = "relu6") -> None:
-        super().__init__()
+    def __init__(
+        self, size: int, *, eta: float = 1.0, activation: str | Activation = "relu6", normalise: Normalise = "none"
+    ) -> None:
+        self.activation = activation_for(activation)
+        super().__init__(size, normalise, self.activation.bound)
         self.check_rates(eta)
-        self.size, self.starting_rates, self.activation = size, (eta,), activation_for(activation)
-        self.bound = self.activation.bound
+        self.starting_rates = (eta,)
 
     @property
     def eta(self) -> float:
@@ -74,43 +80,47 @@ class DeltaRule(Memory):
         self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Corrections:
         """The empty memory of `batch` sequences."""
-        self.check_batch(batch)
-        empty = torch.zeros(batch, 0, self.size, device=device, dtype=dtype)
+        empty = self.blank(batch, 0, self.size, device=device, dtype=dtype)
         return Corrections(empty, empty)
 
-    def write(self, state: Corrections, code: Float[Tensor, "batch memory"]) -> Corrections:
-        """The state after the memory was corrected towards `code`; the state given stays as it was."""
-        code = self.fitted(code, getattr(state, "directions", None))
-        direction = F.normalize(code, dim=-1)
-        correction = self.eta * (code - _read(state, direction))
-        return Corrections(
-            torch.cat([state.directions, direction.unsqueeze(1)], 1),
-            torch.cat([state.corrections, correction.unsqueeze(1)], 1),
-        )
+    def written(self, state: Corrections, code: Float[Tensor, "batch memory"]) -> Corrections:
+        """The state after the memory was corrected towards `code`."""
+        direction = unit(code)
+        said = torch.bmm(torch.bmm(direction.unsqueeze(1), state.directions.mT), state.corrections).squeeze(1)
+        correction = self.eta * (code - said)
+        return Corrections(added(state.directions, direction), added(state.corrections, correction))
 
-    def recall(self, state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
-        """What `query` reads back, φ(Wᵀ q)."""
-        return self.activation(_read(state, self.fitted(query, getattr(state, "directions", None))))
+    def read(
+        self, state: Corrections, queries: Float[Tensor, "batch query memory"]
+    ) -> Float[Tensor, "batch query memory"]:
+        """φ(Wᵀ q)."""
+        return self.activation(torch.bmm(torch.bmm(queries, state.directions.mT), state.corrections))
+
+    def read_each(
+        self, codes: Float[Tensor, "batch count memory"], queries: Float[Tensor, "batch query memory"]
+    ) -> tuple[Float[Tensor, "batch query count memory"], Corrections]:
+        """All in one masked product, after the writes one by one: W_t is the first t of the last state's pairs."""
+        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
+        for code in codes.unbind(1):
+            state = self.written(state, code)
+        strengths = decays(codes.shape[1], 0.0, codes)
+        return self.activation(mixed(queries.unsqueeze(2), state.directions, state.corrections, strengths)), state
 
     def matrix(self, state: Corrections) -> Float[Tensor, "batch memory memory"]:
         """W, input by output."""
         return torch.bmm(state.directions.mT, state.corrections)
 
     def norm(self, state: Corrections) -> Float[Tensor, "batch"]:
-        """The Frobenius norm of W, from the pairs alone: ‖W‖² = Σ_ij (k_i·k_j)(u_i·u_j)."""
-        inputs, outputs = state.directions, state.corrections
-        overlap = torch.bmm(inputs, inputs.mT) * torch.bmm(outputs, outputs.mT)
-        return overlap.sum(dim=(1, 2)).clamp_min(0).sqrt()
+        """The Frobenius norm of W."""
+        return pair_norm(state.directions, state.corrections)
+
+    def state_size(self, count: int) -> int:
+        """The pairs, or W where that is smaller."""
+        return min(2 * count, self.size) * self.size
 
     def contents(self, codes: Float[Tensor, "batch count memory"]) -> Contents:
         """The directions and corrections of these codes; each direction should bring back its code."""
         state = self(codes, codes[:, 0]).state
-        count = codes.shape[1]
-        strengths = torch.ones(count, count, device=codes.device, dtype=codes.dtype).tril()
-        return Contents(state.directions, state.corrections, strengths, state.directions, codes)
-
-
-def _read(state: Corrections, query: Float[Tensor, "batch memory"]) -> Float[Tensor, "batch memory"]:
-    """Wᵀ q."""
-    matches = torch.bmm(query.unsqueeze(1), state.directions.mT)
-    return torch.bmm(matches, state.corrections).squeeze(1)
+        strengths = decays(codes.shape[1], 0.0, codes)
+        wanted = self.normalise(self.normalise.unit(codes))
+        return Contents(state.directions, state.corrections, strengths, state.directions, wanted)

@@ -121,8 +121,7 @@ class HebbRosenblatt(Memory):
         normalise: Normalise = "none",
     ):
         super().__init__()
-        if not isinstance(size, int) or size < 1:
-            raise UsageError(f"memory size {size!r} is too small or no whole number; give at least 1")
+        self.check_size(size)
         if read not in ("codes", "responses"):
             raise UsageError(f"unknown memory read {read!r}; choose codes or responses")
         if form not in ("auto", "trace", "matrix"):
@@ -212,6 +211,10 @@ class HebbRosenblatt(Memory):
         scaled = strengths[:, None] * state.responses
         overlap = torch.bmm(state.codes, state.codes.mT) * torch.bmm(scaled, scaled.mT)
         return overlap.sum(dim=(1, 2)).clamp_min(0).sqrt()
+
+    def state_size(self, count: int) -> int:
+        """The trace, 2 · count · M, or the matrix, M², where that is smaller."""
+        return min(2 * count, self.size) * self.size
 
     def health(self, state: State) -> dict[str, Float[Tensor, ""]]:
         """The norm of W, and the rates."""

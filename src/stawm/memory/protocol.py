@@ -107,6 +107,13 @@ class Memory(nn.Module, ABC):
         """
         return None
 
+    def state_size(self, count: int) -> int | None:
+        """How many numbers one sequence needs after `count` writes, in the smallest form of the state.
+
+        None for a rule that does not say. A rule's W counts as M² numbers.
+        """
+        return None
+
     def matrix(self, state: Any) -> Float[Tensor, "batch memory memory"] | None:
         """W, input by output; none for a rule without one."""
         return None
@@ -170,6 +177,11 @@ class Memory(nn.Module, ABC):
                 "device"
             )
         return vector.to(held.dtype)
+
+    def check_size(self, size: int) -> None:
+        """Refuse a memory of no width."""
+        if not isinstance(size, int) or size < 1:
+            raise UsageError(f"memory size {size!r} is too small or no whole number; give at least 1")
 
     def check_batch(self, batch: int) -> None:
         """Refuse to start a memory of no sequence."""
