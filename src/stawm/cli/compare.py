@@ -10,6 +10,10 @@ of one by spaces, and each may have a label and all a name before it, with a col
 chooses model.hidden (or the setting that --match names) for each cell, so that it has as many parameters, within 2 %,
 as the cell with the first value of the first --vary and the same other values.
 
+`stawm compare recall` is memory without pictures: pairs of keys and values are written, and values are asked for by
+their keys, with every memory rule that is known. --rules, --pairs and --sizes are short for --vary memory.rule=,
+pairs= and memory.size=. recall-letters has the sizes of Ba et al. (2016), recall-zoology those of Arora et al. (2023).
+
 --record enters the finished grid into the ledger, results/compare/NAME.json; `stawm figure compare DIR` draws it.
 
 Examples:
@@ -18,6 +22,7 @@ Examples:
   stawm compare mnist-5k-classify --vary "rule: slow: model.memory.delta=0.1 model.memory.eta=0.3 | delta: \
 model.memory.rule=delta-rule"
   stawm compare mnist-5k-classify --vary model.memory.size=64,128 --match-parameters --out runs/compare/sizes
+  stawm compare recall --rules hebb-rosenblatt,delta-rule --pairs 4,8 --sizes 64 --seeds 0,1 --steps 1000
   stawm compare --out runs/compare/sizes --list
   stawm compare --out runs/compare/sizes --record --note "one night"
 """
@@ -41,10 +46,12 @@ if TYPE_CHECKING:
 SWITCHES = ("--match-parameters", "--list", "--record", "--json", "--help", "-h")
 """Flags that no value follows."""
 GRIDS = Path("runs") / "compare"
+RECALL = "recall"
+"""How the names of grids begin whose cells are recall tasks instead of runs."""
 
 
 def compare(
-    preset: Annotated[str | None, Positional, flag("a name from `stawm presets`", "PRESET")] = None,
+    preset: Annotated[str | None, Positional, flag("a name from `stawm presets`, or recall", "PRESET")] = None,
     settings: Annotated[Settings, arg(name=""), FlagConversionOff] = NO_SETTINGS,
     *,
     vary: Annotated[UseAppendAction[tuple[str, ...]], flag("a setting and its values, or bundles", "WHAT")] = (),
@@ -97,28 +104,32 @@ def run(arguments: Sequence[str]) -> int:
     what = named(arguments, SWITCHES)
     if what is None:
         return call(compare, arguments, "stawm compare")
+    if what.startswith(RECALL):
+        from stawm.cli.recall import named_grid, recall_settings, spelled_out
 
-    from stawm.cli.overrides import settings_of
+        arguments = spelled_out(arguments)
+        settings = recall_settings(named_grid(what), arguments)
+    else:
+        from stawm.cli.overrides import settings_of
 
-    settings = settings_of(base_of(what, arguments), arguments)
+        settings = settings_of(base_of(what, arguments), arguments)
     return call(partial(compare, settings=settings), arguments, f"stawm compare {what}")
 
 
 def _plan(
     settings: Settings, vary: Sequence[str], seeds: str, data_dir: Path | None, matches: bool, match: str
 ) -> "Plan":
-    from stawm.cli.overrides import AllSettings
-    from stawm.cli.vary import axes_of, seeds_of, with_words
+    from stawm.cli.recall import RecallSettings
+    from stawm.cli.vary import axes_of, base_task, seeds_of, with_words
     from stawm.compare.grid import plan_grid
-    from stawm.compare.training import Training
 
     if match and not matches:
         raise UsageError("--match says by what parameters are matched; give --match-parameters, too")
-    assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
-    base = Training(settings.experiment)
+    base, axes = base_task(settings), axes_of(vary)
+    axes = settings.axes(axes) if isinstance(settings, RecallSettings) else axes
     numbers = seeds_of(seeds) if seeds else (base.seed,)
     by = (match or base.matched_by).replace("-", "_") if matches else ""
-    return plan_grid(base, axes_of(vary), numbers, match=by, change=partial(with_words, data_dir=data_dir))
+    return plan_grid(base, axes, numbers, match=by, change=partial(with_words, data_dir=data_dir))
 
 
 def _tell(comparison: "Comparison", as_json: bool) -> None:

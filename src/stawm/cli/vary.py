@@ -8,7 +8,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from stawm.cli.options import Settings
 from stawm.compare.plan import Axis, Value
+from stawm.compare.recall.task import Recall
 from stawm.compare.task import Task, check_known
 from stawm.compare.training import Training
 from stawm.data.data_set import find_data
@@ -56,12 +58,28 @@ def seeds_of(words: str) -> tuple[int, ...]:
         raise UsageError(f"--seeds {words!r} cannot be read; give whole numbers, as in --seeds 0,1,2") from failure
 
 
+def base_task(settings: Settings) -> Task:
+    """The task with the settings that a command line gives for all cells."""
+    from stawm.cli.overrides import AllSettings
+    from stawm.cli.recall import RecallSettings
+
+    if isinstance(settings, RecallSettings):
+        return settings.task
+    assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
+    return Training(settings.experiment)
+
+
 def with_words(task: Task, settings: Mapping[str, Any], *, data_dir: Path | None = None) -> Task:
     """The task with settings that are words replaced, as `stawm train` reads them; mistakes are one line."""
     from stawm.cli.overrides import override, settings_of
 
     arguments = flags(settings)
-    assert isinstance(task, Training)
+    if isinstance(task, Recall):
+        from stawm.cli.recall import recall_settings, with_flags
+
+        check_known(recall_settings(task, arguments).task, settings)
+        return told_once(lambda: with_flags(task, arguments), settings)
+    assert isinstance(task, Training), "the other kind of task that a command line knows"
     base = task.experiment
     if settings.get("data.name", base.data.name) != base.data.name:
         base = fitted_to(base, find_data(settings["data.name"]).facts(data_dir))

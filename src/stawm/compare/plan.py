@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stawm.compare.recall.task import Recall
 from stawm.compare.task import Task
 from stawm.compare.training import Training
 from stawm.errors import CheckpointError, StawmError, UsageError
@@ -18,7 +19,7 @@ from stawm.store.checkpoint import first_difference
 PLAN, CELLS, LOGS = "compare.json", "cells", "logs"
 FORMAT = 1
 MOST_CELLS = 10_000
-KINDS: dict[str, type[Task]] = {kind.kind: kind for kind in (Training,)}
+KINDS: dict[str, type[Task]] = {kind.kind: kind for kind in (Training, Recall)}
 
 
 @dataclass(frozen=True)

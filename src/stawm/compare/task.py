@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import record_from_dict
+from stawm.memory.protocol import MEMORIES, MemoryConfig
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,12 @@ def nested(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         first, _, rest = name.partition(".")
         result[first] = nested(result[first], {rest: value}) if rest else value
     return result
+
+
+def other_rule(memory: MemoryConfig, rule: str) -> MemoryConfig:
+    """The settings of another memory rule, with what all rules share kept; the same rule stays as it is."""
+    if rule == memory.rule:
+        return memory
+    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
+    shared["rule"] = rule
+    return MEMORIES[rule].Config(**shared)

@@ -1,18 +1,17 @@
 """A cell that is an ordinary run: `fit` in a folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested
+from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested, other_rule
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.describe import parameters
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import held
 from stawm.experiments.recipe import changes, own_preset
-from stawm.memory.protocol import MEMORIES, MemoryConfig
 from stawm.store.checkpoint import holds_run
 from stawm.training.fit import fit
 from stawm.training.journal import Step, read_metrics
@@ -101,15 +100,6 @@ class Training(Task):
     def from_dict(cls, values: dict[str, Any]) -> "Training":
         """The training that `to_dict` wrote."""
         return cls(Experiment.from_dict(values))
-
-
-def other_rule(memory: MemoryConfig, rule: str) -> MemoryConfig:
-    """The settings of another memory rule, with what all rules share kept; the same rule stays as it is."""
-    if rule == memory.rule:
-        return memory
-    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
-    shared["rule"] = rule
-    return MEMORIES[rule].Config(**shared)
 
 
 def found_in(records: list[dict[str, Any]]) -> Found:
