@@ -69,6 +69,8 @@ def test_glimpses_that_start_apart_and_their_sketches(starts: Starts) -> None:
 
 def test_starts_on_a_grid_fill_it_row_by_row() -> None:
     assert start_centres(4, "grid").tolist() == [[-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5], [0.5, 0.5]]
+    wide = start_centres(10, "grid", aspect=2.0)
+    assert len(wide[:, 0].unique()) == 5 and len(wide[:, 1].unique()) == 2
     assert start_centres(3, "one").tolist() == [[0.0, 0.0]] * 3
 
 

@@ -117,8 +117,9 @@ def _stawm(config: ModelConfig) -> Stawm:
 def _policy(config: ModelConfig, features: int, draws: bool) -> Policy | Scan:
     """Who decides where to look."""
     policy, scale = config.policy, config.glimpse_scale
+    aspect = config.image.width / config.image.height
     if policy.kind == "learnt":
-        starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts)
+        starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts, aspect)
         return Policy(features, config.hidden_size, config.dropout, draws=draws, scale=scale, starts=starts)
     cells = cell_poses(policy.rows, policy.columns, *config.image.shape[1:]) if policy.kind == "scan" else None
     options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}

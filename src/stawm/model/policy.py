@@ -29,11 +29,11 @@ class PolicyState:
     """Of the next glimpse."""
 
 
-def start_centres(count: int, starts: Starts) -> Float[Tensor, "glimpse 2"]:
-    """Where each of `count` glimpses starts, (across, down) in [-1, 1]²."""
+def start_centres(count: int, starts: Starts, aspect: float = 1.0) -> Float[Tensor, "glimpse 2"]:
+    """Where each of `count` glimpses starts, (across, down) in [-1, 1]²; `aspect` is width over height of the image."""
     if starts == "random":
         return ANYWHERE * (2 * torch.rand(count, 2) - 1)
-    rows = math.ceil(math.sqrt(count)) if starts == "grid" else 1
+    rows = max(1, round(math.sqrt(count / aspect))) if starts == "grid" else 1
     columns = math.ceil(count / rows) if starts == "grid" else 1
     cell = torch.arange(count) % (rows * columns)
     across, down = ((2 * place + 1) / side - 1 for place, side in ((cell % columns, columns), (cell // columns, rows)))

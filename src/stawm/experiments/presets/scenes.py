@@ -1,5 +1,7 @@
 """Questions after looking, which the paper promises and does not ask: scenes of several digits, remembered."""
 
+from dataclasses import replace
+
 from stawm.experiments.experiment import (
     CnnConfig,
     DataConfig,
@@ -61,4 +63,21 @@ SCENES_4_ASK = Experiment(
     training=TrainingConfig(
         epochs=20, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
     ),
+)
+
+SCENES_8_ASK = replace(
+    SCENES_4_ASK,
+    name="scenes-8-ask",
+    about="Up to eight digits in two rows, twelve learnt glimpses; then the questions of scenes-4-ask.",
+    model=replace(
+        SCENES_4_ASK.model,
+        image=ImageConfig(1, 36, 72),
+        heads={
+            name: replace(head, rows=2, columns=4) if isinstance(head, QuestionConfig) else head
+            for name, head in SCENES_4_ASK.model.heads.items()
+        },
+        glimpses=12,
+        glimpse_scale=0.3,
+    ),
+    data=replace(SCENES_4_ASK.data, name="scenes:2x4+4:1-8"),
 )
