@@ -3,7 +3,10 @@
 import pytest
 import torch
 
+from stawm.experiments.build import build
+from stawm.experiments.presets import preset
 from stawm.model.scan import Scan, cell_poses
+from stawm.model.stawm import Stawm
 from stawm.vision.glimpse import cut, inverse
 
 
@@ -54,3 +57,17 @@ def test_a_sketch_is_pasted_where_it_was_seen() -> None:
     torch.testing.assert_close(scan.pasted(state, emission, pose), inverse(pose))
     assert Scan(4, None, glimpses=2).pasted(state, emission, pose) is None
     assert scan.gather(state, torch.zeros(3, 4)) is state
+
+
+def test_all_at_once_is_the_same_as_one_after_another() -> None:
+    torch.manual_seed(0)
+    model = build(preset("scenes-8-recall").model).double().eval()
+    assert isinstance(model, Stawm)
+    images = torch.rand(3, 1, 28, 56, dtype=torch.float64)
+    gaze = model.start(images)
+    for _ in range(8):
+        gaze = model.look(gaze)
+    whole = model.gaze(images)
+    torch.testing.assert_close(whole.codes, gaze.codes)
+    torch.testing.assert_close(whole.scene.poses, gaze.scene.poses)
+    assert whole.policy.number == gaze.policy.number == 8

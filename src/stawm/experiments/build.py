@@ -85,7 +85,11 @@ def _vae(config: ModelConfig) -> BetaVae:
 def _stawm(config: ModelConfig) -> Stawm:
     size = (config.glimpse_height, config.glimpse_width)
     context = _context(config)
-    glimpse = _encoder(config.glimpse, config.image.channels, *size, config.glimpses)
+    # Glimpses at given places are alike, and are seen as one batch; those of a policy differ from first to last.
+    kinds = config.glimpses if config.policy.kind == "learnt" else 1
+    glimpse = _encoder(config.glimpse, config.image.channels, *size, kinds)
+    if isinstance(glimpse, ConvEncoder):
+        _check_held(config.glimpses * glimpse.held)
     memory = build_memory(config.memory)
     host = Host(
         features=context.features,

@@ -159,11 +159,33 @@ class Stawm(nn.Module):
             policy = self.policy.gather(policy, gaze.glances[-1].features)
         policy, emission, pose = self.policy.emit(policy)
         inverse = self.policy.pasted(policy, emission, pose)
-        glimpse = cut(gaze.images, pose, *self.glimpse_size)
-        features = F.relu(self.dropout(self.features(self.glimpse(glimpse, len(gaze.glances)))))
+        seen = self._seen(gaze.images, emission, pose, len(gaze.glances))
+        return replace(gaze, policy=policy, glances=(*gaze.glances, Glance(pose, inverse, *seen)))
+
+    def _seen(
+        self,
+        images: Float[Tensor, "batch channel height width"],
+        emission: Float[Tensor, "batch hidden"],
+        pose: Float[Tensor, "batch 2 3"],
+        number: int,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What glimpse `number` sees at these places, its features, and the code that is made of it."""
+        glimpse = cut(images, pose, *self.glimpse_size)
+        features = F.relu(self.dropout(self.features(self.glimpse(glimpse, number))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
-        glance = Glance(pose, inverse, glimpse, features, F.relu6(self.what(features) * where))
-        return replace(gaze, policy=policy, glances=(*gaze.glances, glance))
+        return glimpse, features, F.relu6(self.what(features) * where)
+
+    def _scanned(self, gaze: Gaze, count: int) -> Gaze:
+        """The gaze after `count` glimpses at places that are given: none waits for another, so all are one batch."""
+        policy, looks = gaze.policy, []
+        for _ in range(count):
+            policy, emission, pose = self.policy.emit(policy)
+            looks.append((emission, pose, self.policy.pasted(policy, emission, pose)))
+        emissions, poses = (torch.stack([look[part] for look in looks], 1).flatten(0, 1) for part in (0, 1))
+        seen = self._seen(gaze.images.repeat_interleave(count, 0), emissions, poses, 0)
+        parts = zip(*(part.unflatten(0, (-1, count)).unbind(1) for part in seen), strict=True)
+        glances = tuple(Glance(pose, inverse, *part) for (_, pose, inverse), part in zip(looks, parts, strict=True))
+        return replace(gaze, policy=policy, glances=glances)
 
     def unroll(self, images: Float[Tensor, "batch channel height width"]) -> Iterator[Gaze]:
         """Each gaze in turn, without end: stop when you have seen enough."""
@@ -178,6 +200,8 @@ class Stawm(nn.Module):
         if count < 1:
             raise UsageError(f"a gaze of {count} glimpses sees nothing; give at least 1")
         gaze = self.start(images)
+        if isinstance(self.policy, Scan):
+            return self._scanned(gaze, count)
         for _ in range(count):
             gaze = self.look(gaze)
         return gaze
