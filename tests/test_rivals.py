@@ -1,6 +1,7 @@
 """Every rule against its own equations, written out for one sequence at a time in float64, gradients included."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from oracle import layer_norm, unit_vector
 from stawm.errors import UsageError
+from stawm.measure.health import health
 from stawm.memory.attention import Attention
 from stawm.memory.delta_rule import DeltaRule
 from stawm.memory.fast_weights import FastWeights
@@ -20,6 +22,7 @@ from stawm.memory.mean_of_codes import MeanOfCodes
 from stawm.memory.none import NoMemory
 from stawm.memory.protocol import MEMORIES, Memory
 from tiny_codes import drawn
+from tiny_model import SMALL, stawm
 
 SIZE, BATCH, COUNT = 6, 2, 5
 Units = Callable[[Any, Tensor, Tensor], list[Tensor]]
@@ -186,3 +189,16 @@ def test_a_memory_that_was_loaded_has_the_saved_rates(rule: Any, settings: dict[
     saved, loaded = rule(4, **settings), rule(4)
     loaded.load_state_dict(saved.state_dict())
     assert loaded.starting_rates == tuple(settings.values())
+
+
+@pytest.mark.parametrize("rule", list(MEMORIES))
+def test_a_whole_model_looks_and_learns_with_every_rule(rule: str) -> None:
+    model = stawm(replace(SMALL, memory=MEMORIES[rule].Config(size=10)))
+    images = torch.rand(6, *SMALL.image.shape)
+    episode = model(images)
+    assert health(episode, model)["memory_norm"].isfinite()
+    episode.logits[:, -1].square().sum().backward()
+    reached = [part.grad is not None and bool(part.grad.isfinite().all()) for part in model.memory.parameters()]
+    assert all(reached)
+    sees = model.what.weight.grad
+    assert (sees is None) == (rule == "none"), "without a memory nothing that is seen can be learnt from"
