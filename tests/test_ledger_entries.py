@@ -15,6 +15,7 @@ from stawm.experiments.presets import PRESETS, preset
 from stawm.experiments.recipe import changes
 from stawm.files import SEAL, write_json
 from stawm.ledger.entries import LEDGER, Control, Measurement, chain, read_entry, read_ledger, write_entry
+from stawm.measure.question_controls import QuestionControl
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
@@ -117,6 +118,7 @@ def test_an_entry_comes_back_as_it_was(tmp_path: Path):
         scores={"error": 0.01, "mse": 0.02},
         training={"milestones": (3, 4), "epochs": 12},
         controls=(Control("another's", "mean", (0.9, 0.8), 0.95),),
+        question_controls=(QuestionControl("detect", "detect_error", "blank", "own", 0.25, None, 0.2),),
         validation=Measurement("validation", 5000, {"error": 0.02}, (0.3, 0.02), {"cross_entropy": 0.1}),
         note="ü",
     )

@@ -11,6 +11,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.describe import describe
 from stawm.ledger.entries import Control, Entry, Measurement, write_entry
 from stawm.ledger.results import EMPTY, controls, pages, result_rows, results, summary, trials, write_pages
+from stawm.measure.question_controls import QuestionControl
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
@@ -135,6 +136,17 @@ def test_controls_have_a_table_of_their_own():
         "| `mnist-classify-8` (1), seed 0 | own | own | 1.00 % | 99.00 % | 2.00, 1.00 |",
         "| `mnist-classify-8` (1), seed 0 | another's | mean | 90.00 % | 98.50 % | 91.00, 90.00 |",
     ]
+
+
+def test_controls_of_questions_have_theirs():
+    own = QuestionControl("identify", "identify_error", "own", "own", 0.05, None, 0.89)
+    other = QuestionControl("identify", "identify_error", "another's", "own", 0.9, 0.95, 0.89)
+    lines = controls([entry("one", question_controls=(own, other))]).splitlines()
+    assert lines[-2:] == [
+        "| `mnist-classify-8` (1), seed 0 | identify_error | own | own | 5.00 % | – | 89.00 % |",
+        "| `mnist-classify-8` (1), seed 0 | identify_error | another's | own | 90.00 % | 95.00 % | 89.00 % |",
+    ]
+    assert len(lines) == 4
 
 
 def test_trials_say_what_was_changed_and_results_do_not_show_them():

@@ -5,7 +5,9 @@ draws, the mean squared error of its drawings, per pixel and channel. The calibr
 its confidence is from the share of right answers, in 15 bins; `stawm calibrate` makes it small.
 
 --controls also asks where a classifier's answer comes from: each picture's query is put to the memory of another
-picture, and a single query, the mean over all pictures, takes the place of each picture's own.
+picture, and a single query, the mean over all pictures, takes the place of each picture's own. Of questions after
+looking likewise: asked of another scene's memory, with the query of another question, with the mean query, of a memory
+that was written in another order, and of one in which nothing was written.
 
 Examples:
   stawm evaluate runs/mnist-5k-classify-seed0
@@ -32,16 +34,17 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Measure a trained model on held-out pictures, after every glimpse."""
-    from stawm.measure.controls import controls as exchanged
     from stawm.measure.evaluate import evaluate as measure
+    from stawm.measure.question_controls import all_controls
     from stawm.model.heads.head import known_scores
     from stawm.store.trained import open_trained
 
     trained, pictures = open_trained(model, data, data_dir, device)
     found = measure(trained.model, pictures, config=trained.experiment.model, trust=trained.trust)
-    controlled = exchanged(trained.model, pictures) if controls else ()
+    controlled, asked = all_controls(trained.model, pictures) if controls else ((), ())
     if json:
         found |= {"controls": [asdict(control) for control in controlled]} if controls else {}
+        found |= {"question_controls": [asdict(control) for control in asked]} if asked else {}
         named = {"model": model, "experiment": trained.experiment.name, "data": pictures.name, "split": "test"}
         print(dumps(named | found))
         return
@@ -59,3 +62,8 @@ def evaluate(
         print(f"memory {control.memory}, query {control.query}")
         print(f"  error {error(control.error)}, of the class in memory {error(1 - control.follows_memory)}")
         print(f"  after each glimpse {', '.join(map(error, control.error_after_glimpse))}")
+    for control in asked:
+        told = scores[control.score].told if control.score in scores else error
+        follows = "" if control.follows is None else f", about what was put {told(1 - control.follows)}"
+        print(f"{control.score}: memory {control.memory}, query {control.query}")
+        print(f"  error {told(control.error)}{follows}, by chance {told(control.chance)}")

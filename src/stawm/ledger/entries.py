@@ -12,6 +12,7 @@ from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import command, nearest, paper_experiment
 from stawm.files import read_json, write_json
 from stawm.measure.controls import Control
+from stawm.measure.question_controls import QuestionControl
 from stawm.store.sessions import Machine
 
 LEDGER = "results"
@@ -68,6 +69,7 @@ class Entry:
     validation: Measurement | None = None
     """For a result with a validation split: what its last epoch found there."""
     controls: tuple[Control, ...] = ()
+    question_controls: tuple[QuestionControl, ...] = ()
     source: str = ""
     """The entry of the run whose weights it started from; `training.start_from` is then that run, in `runs`."""
     started_from: str = ""

@@ -12,8 +12,9 @@ from stawm.experiments.build import Model
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
-from stawm.measure.controls import Control, controls
+from stawm.measure.controls import Control
 from stawm.measure.evaluate import evaluate
+from stawm.measure.question_controls import QuestionControl, all_controls
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.sessions import read_sessions, this_machine
 from stawm.store.weights import fingerprint, load_trained
@@ -48,7 +49,7 @@ def entry_of(
     """The entry of a run: a result is measured here, on the full test set; a trial keeps what its last epoch found.
 
     A run that started from another finds the entry of that in `ledger`, by the weights. `with_controls` also measures
-    a classifier with memories exchanged and with one query for all.
+    a classifier, and heads that are asked questions, with memories and queries exchanged.
     """
     experiment, records = experiment_of(run), read_metrics(run)
     if not records:
@@ -61,7 +62,7 @@ def entry_of(
         _check_trial(run, held_out, with_controls)
     data = _data(run, experiment, data_dir)
     trained = load_trained(run)
-    measured, found = held_out, ()
+    measured, found = held_out, ((), ())
     if told.kind == "result":
         measured, found = _tested(trained.model.to(device), data.test, experiment, with_controls)
     assert measured is not None, "checked before"
@@ -79,7 +80,8 @@ def entry_of(
         weights=fingerprint(trained.model.cpu()),
         experiment=replace(experiment.plain(), training=replace(experiment.training, start_from=start)),
         validation=held_out if told.kind == "result" else None,
-        controls=found,
+        controls=found[0],
+        question_controls=found[1],
         source=source,
         started_from=started_from,
         note=told.note,
@@ -98,9 +100,9 @@ def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement 
 
 def _tested(
     model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
-) -> tuple[Measurement, tuple[Control, ...]]:
+) -> tuple[Measurement, tuple[tuple[Control, ...], tuple[QuestionControl, ...]]]:
     measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
-    return measured, controls(model, pictures) if with_controls else ()
+    return measured, all_controls(model, pictures) if with_controls else ((), ())
 
 
 def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -> None:

@@ -21,6 +21,7 @@ SUMMARY_HEAD = ("experiment", "in the paper", "paper", "ours", "seeds", "epochs,
 RESULTS_HEAD = ("run", "paper", "ours", "pictures", "seeds", "epochs, of the paper's", "time")
 TRIALS_HEAD = ("trial", "set otherwise than in the preset", "validation", "epochs", "time", "note")
 CONTROLS_HEAD = ("run", "memory", "query", "error", "answers that name the memory's class", "after each glimpse, %")
+QUESTIONS_HEAD = ("run", "error", "memory", "query", "wrong", "right about what was put", "wrong by chance")
 EMPTY = "Nothing is recorded yet."
 SPREAD = "± is the standard deviation over seeds (the paper's: over its trials)."
 
@@ -92,21 +93,43 @@ def results(entries: Sequence[Entry], ledger: Path) -> str:
 
 
 def controls(entries: Sequence[Entry]) -> str:
-    """The table of controls: answers with the memory of another picture, and with one query for all pictures."""
-    cells = [
-        (
-            f"`{entry.preset}` ({number}), seed {entry.seed}",
-            control.memory,
-            control.query,
-            f"{100 * control.error:.2f} %",
-            f"{100 * control.follows_memory:.2f} %",
-            ", ".join(f"{100 * error:.2f}" for error in control.error_after_glimpse),
-        )
+    """The tables of controls: answers of classifiers, and to questions, with memories and queries exchanged."""
+    runs = [
+        (f"`{entry.preset}` ({number}), seed {entry.seed}", entry)
         for number, row in enumerate(result_rows(entries), 1)
         for entry in row.entries
+    ]
+    classified = [
+        (
+            run,
+            control.memory,
+            control.query,
+            _percent(control.error),
+            _percent(control.follows_memory),
+            ", ".join(f"{100 * error:.2f}" for error in control.error_after_glimpse),
+        )
+        for run, entry in runs
         for control in entry.controls
     ]
-    return "\n".join(markdown(CONTROLS_HEAD, cells)) if cells else EMPTY
+    asked = [
+        (
+            run,
+            control.score,
+            control.memory,
+            control.query,
+            _percent(control.error),
+            "–" if control.follows is None else _percent(control.follows),
+            _percent(control.chance),
+        )
+        for run, entry in runs
+        for control in entry.question_controls
+    ]
+    tables = [(CONTROLS_HEAD, classified), (QUESTIONS_HEAD, asked)]
+    return "\n\n".join("\n".join(markdown(head, cells)) for head, cells in tables if cells) or EMPTY
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
 
 
 def trials(entries: Sequence[Entry]) -> str:

@@ -129,8 +129,20 @@ class Asked(Objective):
 
     def scores(self, answer: Told, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
         """The share of wrong answers; scenes count by how many questions about them have an answer."""
+        return {name: _shares(wrong, judged) for name, (wrong, judged) in self.counted(answer, batch).items()}
+
+    def counted(self, answer: Told, batch: Batch) -> dict[str, tuple[Int[Tensor, "batch"], Int[Tensor, "batch"]]]:
+        """For each score: how many answers about a scene are wrong, and how many are judged."""
         wrong, known = self._wrong(answer, batch)
-        return {f"{self.name}_error": _shares(wrong.sum(1), known.sum(1))}
+        return {f"{self.name}_error": (wrong.sum(1), known.sum(1))}
+
+    def by_chance(self, cells: Int[Tensor, "batch cell"]) -> dict[str, float]:
+        """For each score: the error of always giving the commonest answer to a question, whatever the scene."""
+        right = judged = 0
+        for answers in self.wanted(cells).unbind(1):
+            known = answers[answers != NOTHING]
+            right, judged = right + int(known.bincount(minlength=1).max()), judged + len(known)
+        return {f"{self.name}_error": 1 - right / max(judged, 1)}
 
     def _wrong(self, answer: Told, batch: Batch) -> tuple[Tensor, Tensor]:
         wanted = self.wanted(cells_in(batch))
