@@ -6,8 +6,8 @@
 
 In the paper h_{s+1} = f(LN(boundary + A h_s)) S times, and the boundary, all that the slow weights say, is in every
 step. Here the query is the boundary; the last step is without it, so that a recall says nothing that A does not: after
-no write it is zero. Length 1 stands for the layer norm inside the loop; the recall has that of `normalise`. With S = 1,
-the paper's choice, nothing settles: r = φ(A q).
+no write it is zero. Length 1 stands for the layer norm inside the loop; the recall has that of `normalise`. With S = 1
+nothing settles: r = φ(A q).
 """
 
 from dataclasses import dataclass

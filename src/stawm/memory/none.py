@@ -1,4 +1,7 @@
-"""No memory, the floor: nothing is written, and every recall is zero, so that heads answer by their biases."""
+"""No memory, the floor: nothing is written, and every recall is zero, so that heads answer by their biases.
+
+A run with it looks dead, as it is: train it with `--training.give-up 0`.
+"""
 
 from dataclasses import dataclass
 

@@ -28,8 +28,7 @@ EPSILON = 1e-5
 def unit(vector: Float[Tensor, "*rest memory"]) -> Float[Tensor, "*rest memory"]:
     """The vectors at length 1; a blank one stays zero and passes no gradient on, in half precision too."""
     length = torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
-    seen = length > BLANK
-    return torch.where(seen, vector / torch.where(seen, length, 1.0), 0.0).to(vector.dtype)
+    return (vector / torch.where(length > BLANK, length, math.inf)).to(vector.dtype)
 
 
 class Normaliser(nn.Module):
