@@ -1,5 +1,7 @@
 """Questions after looking, which the paper promises and does not ask: scenes of several digits, remembered."""
 
+from dataclasses import replace
+
 from stawm.experiments.experiment import (
     CnnConfig,
     DataConfig,
@@ -61,4 +63,21 @@ SCENES_4_ASK = Experiment(
     training=TrainingConfig(
         epochs=20, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
     ),
+)
+
+SCENES_4_CHANGE = replace(
+    SCENES_8_RECALL,
+    name="scenes-4-change",
+    about="Four digits, each seen once, then four again, of which one may be another: same or different, and where?",
+    model=replace(
+        SCENES_8_RECALL.model,
+        image=ImageConfig(1, 72, 36),
+        heads={"change": QuestionConfig()},
+        glimpses=4,
+        glimpse_height=18,
+        glimpse_width=18,
+        policy=PolicyConfig(kind="scan", rows=2, columns=2),
+    ),
+    data=DataConfig(name="changes:2x2+4:4", rotate=0.0),
+    training=replace(SCENES_8_RECALL.training, epochs=12),
 )

@@ -136,6 +136,10 @@ class Asked(Objective):
         wrong, known = self._wrong(answer, batch)
         return {f"{self.name}_error": (wrong.sum(1), known.sum(1))}
 
+    def put(self, shown: Int[Tensor, "batch cell"], remembered: Int[Tensor, "batch cell"]) -> Int[Tensor, "batch cell"]:
+        """What the answers are about when another scene than the one that was shown is in memory: that one."""
+        return remembered
+
     def by_chance(self, cells: Int[Tensor, "batch cell"]) -> dict[str, float]:
         """For each score: the error of always giving the commonest answer to a question, whatever the scene."""
         right = judged = 0
