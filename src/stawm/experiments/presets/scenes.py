@@ -79,5 +79,5 @@ SCENES_4_CHANGE = replace(
         policy=PolicyConfig(kind="scan", rows=2, columns=2),
     ),
     data=DataConfig(name="changes:2x2+4:4", rotate=0.0),
-    training=replace(SCENES_8_RECALL.training, epochs=12),
+    training=replace(SCENES_8_RECALL.training, epochs=10),
 )

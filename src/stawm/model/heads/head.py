@@ -84,7 +84,7 @@ class Scene:
     """The emitted inverse poses; none if no head of the model pastes."""
     poses: Float[Tensor, "batch glimpse 2 3"] | None = None
     """Where the model looked, if that is known."""
-    again: Float[Tensor, "batch glimpse 2 3"] | None = None
+    again: Float[Tensor, "batch seen 2 3"] | None = None
     """Where it looked in the second of two pictures, which is compared with what is remembered of the first."""
 
 

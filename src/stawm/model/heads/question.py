@@ -45,7 +45,7 @@ class Told(Answer):
     """The answer to every question, from the terminal memory."""
 
     logits: Float[Tensor, "batch question answer"]
-    looked: Int[Tensor, "batch glimpse"] | None
+    looked: Int[Tensor, "batch seen"] | None
     """The cell in which the middle of each glimpse was; -1 if outside the picture."""
 
 
