@@ -218,10 +218,15 @@ def test_idx_and_cifar_refuse_what_is_not_whole() -> None:
 
 
 def test_list_says_what_is_here(tmp_path: Path) -> None:
-    assert {record.name for record in list_data() if record.here} == {"mnist-5k", "scenes:GRID:ITEMS"}
+    assert {record.name for record in list_data() if record.here} == {
+        "changes:GRID:ITEMS",
+        "mnist-5k",
+        "scenes:GRID:ITEMS",
+    }
     put(tmp_path / "cache" / "mnist", {f"{name}.gz": gzip.compress(b"any") for name in tiny_mnist().files})
     records = {record.name: record for record in list_data()}
     assert list(records) == [
+        "changes:GRID:ITEMS",
         "mnist",
         "mnist-5k",
         "scenes:GRID:ITEMS",

@@ -34,7 +34,8 @@ def test_a_preset_takes_one_real_step(name: str) -> None:
     taught, objective = learning_part(model, experiment.training).train(), judge_of(experiment)
     labels = torch.arange(2) % config.classes if config.classes else None
     if asked := [head for head in config.heads.values() if isinstance(head, QuestionConfig)]:
-        labels = torch.arange(2 * asked[0].cells).reshape(2, -1) % 10
+        pictures = 2 if config.compares else 1
+        labels = torch.arange(2 * pictures * asked[0].cells).reshape(2, -1) % 10
     batch = Batch(torch.rand(2, config.image.channels, config.image.height, config.image.width), labels)
     optimiser = optimiser_for(taught, experiment.training)
     # An emitter's last layer starts at zero, so the layers before it learn from the second step on.

@@ -103,7 +103,7 @@ def _stawm(config: ModelConfig) -> Stawm:
     heads: dict[str, Head] = {name: HEADS[name].build(config.heads[name], host) for name in reversed(config.heads)}
     pastes = any(head.pastes for head in heads.values())
     if pastes:
-        _check_held(config.glimpses * math.prod(config.image.shape))
+        _check_held(config.glimpses * math.prod(config.picture))
     return Stawm(
         context=context,
         glimpse=glimpse,
@@ -125,14 +125,14 @@ def _policy(config: ModelConfig, features: int, draws: bool) -> Policy | Scan:
     if policy.kind == "learnt":
         starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts, aspect)
         return Policy(features, config.hidden_size, config.dropout, draws=draws, scale=scale, starts=starts)
-    cells = cell_poses(policy.rows, policy.columns, *config.image.shape[1:]) if policy.kind == "scan" else None
+    cells = cell_poses(policy.rows, policy.columns, *config.picture[1:]) if policy.kind == "scan" else None
     options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}
     return Scan(config.hidden_size, cells, **options)
 
 
 def _context(config: ModelConfig) -> Encoder | Overview:
     """What sees the whole picture, blurred if that is asked for: a network, or no network if it has no filters."""
-    channels, height, width = config.image.shape
+    channels, height, width = config.picture
     if config.overview == 1 and config.context.filters:
         return _encoder(config.context, channels, height, width)
     size = blurred_size(height, width, config.overview)

@@ -72,8 +72,22 @@ def check_model(config: ModelConfig) -> None:
         raise UsageError("a model without heads answers nothing; give model.heads.classify, model.heads.draw, or both")
     if config.kind == "vae" and not ("draw" in config.heads and set(config.heads) <= set(PAIRED)):
         raise UsageError(f"the β-VAE draws, and may classify; it cannot have the heads {', '.join(config.heads)}")
+    if config.compares:
+        _check_pair(config)
     if min(config.hidden_size, 2 * config.memory.size) < 2:
         raise UsageError(f"the model needs a hidden size of at least 2; given: {config.hidden_size}")
+
+
+def _check_pair(config: ModelConfig) -> None:
+    """Refuse a model that compares two pictures, one above the other, and is asked about one, or cannot halve them."""
+    for name in config.heads:
+        if not HEADS[name].compares:
+            raise UsageError(f"the head {name} is asked about one picture, and others compare two; give one kind")
+    if config.image.height % 2:
+        raise UsageError(
+            f"model.image.height is {config.image.height}, but it holds two pictures, one above the other; give an "
+            "even number"
+        )
 
 
 def check_pictures(images: ImageSet, config: ModelConfig) -> None:

@@ -115,6 +115,17 @@ class ModelConfig:
         return head if isinstance(head, DrawConfig) else None
 
     @property
+    def compares(self) -> bool:
+        """Whether an image is two pictures, one above the other, of which the second is compared with the first."""
+        return any(HEADS[name].compares for name in self.heads)
+
+    @property
+    def picture(self) -> tuple[int, int, int]:
+        """Channels, height and width of what is looked at: the image, or each of the two pictures of it."""
+        channels, height, width = self.image.shape
+        return channels, height // 2 if self.compares else height, width
+
+    @property
     def hidden_size(self) -> int:
         """Width of both RNNs."""
         return 2 * self.memory.size if self.hidden is None else self.hidden

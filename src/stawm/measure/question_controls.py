@@ -59,6 +59,8 @@ class Seen:
 
     codes: Float[Tensor, "count glimpse memory"]
     queries: dict[str, Float[Tensor, "count question memory"]]
+    again: Float[Tensor, "count glimpse 2 3"] | None
+    """Of two pictures that are compared: where the second was looked at."""
 
 
 Counts = dict[str, tuple[int, int]]
@@ -113,12 +115,15 @@ def _controls(
     batch_size: int,
     seed: int,
 ) -> Iterator[QuestionControl]:
-    """The scores of one head under one condition; none if there is no other question to ask with."""
+    """The scores of one head under one condition; none if there is no other question to ask with.
+
+    Of two pictures that are compared, all glimpses of the second are queries anyway, in an order that tells nothing.
+    """
     memory, query = condition
     count, questions, _ = seen.queries[name].shape
-    if query == "another's" and questions < 2:
-        return
     head = asked_heads(model)[name]
+    if query == "another's" and (questions < 2 or head.compares):
+        return
     objective = head.objective(head.config)
     assert isinstance(objective, Asked)
     owner = another(count, seed) if memory == "another's" else torch.arange(count)
@@ -129,10 +134,11 @@ def _controls(
     for part in torch.arange(count).split(batch_size):
         codes = _written(seen.codes, part, owner, memory, order)
         queries = seen.queries[name].mean((0, 1)).expand(len(part), questions, -1)
-        answer = _answer(model, name, codes, seen.queries[name][part][:, put] if query != "mean" else queries)
+        scene = Scene(0, 0, None, again=None if seen.again is None else seen.again[part])
+        answer = _answer(model, name, codes, seen.queries[name][part][:, put] if query != "mean" else queries, scene)
         _count(own, objective, answer, labels[part])
         # The answer to the question that was put goes to its own place.
-        _count(followed, objective, _taken(answer, put.argsort()), labels[owner[part]])
+        _count(followed, objective, _taken(answer, put.argsort()), objective.put(labels[part], labels[owner[part]]))
     exchanged = "another's" in condition
     for score, (wrong, judged) in own.items():
         missed, known = followed[score]
@@ -142,13 +148,18 @@ def _controls(
 
 def _look(model: Stawm, pictures: ImageSet, batch_size: int) -> Seen:
     device = next(model.parameters()).device
-    codes, queries = [], {name: [] for name in asked_heads(model)}
+    codes, poses, queries = [], [], {name: [] for name in asked_heads(model)}
     for indices in torch.arange(len(pictures)).split(batch_size):
         gaze = model.gaze(batch_of(pictures, indices, device).images)
+        again = model.again(gaze)
         codes.append(gaze.codes.cpu())
+        if again is not None:
+            poses.append(again.scene.poses)
         for name, parts in queries.items():
-            parts.append(model.head(name).query(gaze.context).cpu())
-    return Seen(torch.cat(codes), {name: torch.cat(parts) for name, parts in queries.items()})
+            head = model.head(name)
+            parts.append((again.codes if again is not None and head.compares else head.query(gaze.context)).cpu())
+    asked = {name: torch.cat(parts) for name, parts in queries.items()}
+    return Seen(torch.cat(codes), asked, torch.cat(poses) if poses else None)
 
 
 def _written(codes: Tensor, part: Tensor, owner: Tensor, memory: Memories, order: Tensor) -> Tensor:
@@ -165,11 +176,11 @@ def _orders(count: int, glimpses: int, seed: int) -> Int[Tensor, "count glimpse"
     return torch.rand(count, glimpses, generator=torch.Generator().manual_seed(seed)).argsort(1)
 
 
-def _answer(model: Stawm, name: str, codes: Tensor, queries: Tensor) -> Told:
+def _answer(model: Stawm, name: str, codes: Tensor, queries: Tensor, scene: Scene) -> Told:
     """The answers of one head from a memory of these codes, asked with these queries."""
     device = next(model.parameters()).device
     asked = queries.to(device)
-    found = model.ask(asked[:, 0], codes.to(device), Scene(0, 0, None), heads=(name,), queries={name: asked})
+    found = model.ask(asked[:, 0], codes.to(device), scene, heads=(name,), queries={name: asked})
     told = found.answer(name, Told)
     if not told.logits.isfinite().all():
         raise not_finite("an answer", model)

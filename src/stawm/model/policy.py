@@ -94,8 +94,11 @@ class Policy(nn.Module):
         undone = None if starts is None else -starts / scale
         self.inverse = Emitter(hidden, dropout, 1 / scale, undone) if draws else None
 
-    def start(self, context: Float[Tensor, "batch features"]) -> PolicyState:
-        """The state before the first glimpse: the context is first input and first hidden state of the emission RNN."""
+    def start(self, context: Float[Tensor, "batch features"], picture: int = 0) -> PolicyState:
+        """The state before the first glimpse: the context is first input and first hidden state of the emission RNN.
+
+        Of several pictures in turn (`picture`) each is looked at in the same way.
+        """
         first = F.relu(self.dropout(self.first(context)))
         nothing = torch.zeros_like(first)
         return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing))

@@ -50,10 +50,10 @@ class Scan(nn.Module):
         self.order: Order = order
         self.register_buffer("cells", cells, persistent=False)
 
-    def start(self, context: Float[Tensor, "batch features"]) -> ScanState:
-        """The poses of all glimpses; the context decides nothing."""
+    def start(self, context: Float[Tensor, "batch features"], picture: int = 0) -> ScanState:
+        """The poses of all glimpses; the context decides nothing. Of several pictures in turn each has its own."""
         batch, weight = context.shape[0], self.place.weight
-        chance = None if self.training else torch.Generator().manual_seed(0)
+        chance = None if self.training else torch.Generator().manual_seed(picture)
         if self.cells is None:
             centres = (1 - self.scale) * (2 * torch.rand(batch, self.glimpses, 2, generator=chance) - 1)
             size = (self.scale * torch.eye(2)).expand(batch, self.glimpses, 2, 2)

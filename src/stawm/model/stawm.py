@@ -17,7 +17,7 @@ from stawm.model.policy import Policy
 from stawm.model.scan import Scan
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
-from stawm.vision.images import check_images
+from stawm.vision.images import check_images, halves
 from stawm.vision.mobilenet import MobileNetV2
 from stawm.vision.overview import Overview
 
@@ -47,6 +47,8 @@ class Gaze:
     policy: Any
     """The state of the policy."""
     glances: tuple[Glance, ...] = ()
+    later: Float[Tensor, "batch channel height width"] | None = None
+    """The picture that is shown afterwards, to be compared with what is remembered of this one."""
 
     @property
     def codes(self) -> Float[Tensor, "batch glimpse memory"]:
@@ -114,6 +116,7 @@ class Stawm(nn.Module):
         super().__init__()
         self.context, self.glimpse, self.policy, self.memory = context, glimpse, policy, memory
         self.heads = nn.ModuleDict(heads)
+        self.compares = tuple(name for name, head in heads.items() if head.compares)
         self.glimpses, self.glimpse_size, self.where_from = glimpses, glimpse_size, where
         self.features = nn.Linear(glimpse.features, hidden)
         self.dropout = nn.Dropout(dropout)
@@ -134,7 +137,7 @@ class Stawm(nn.Module):
         gaze = self.gaze(images, glimpses)
         return Episode(
             **vars(self.remember(gaze, generator)),
-            images=images,
+            images=gaze.images,
             context=gaze.context,
             poses=torch.stack([glance.pose for glance in gaze.glances], 1),
             glimpses=torch.stack([glance.glimpse for glance in gaze.glances], 1),
@@ -143,11 +146,17 @@ class Stawm(nn.Module):
     def start(self, images: Float[Tensor, "batch channel height width"]) -> Gaze:
         """The gaze before the first glimpse: context seen, nothing looked at.
 
-        What the model cannot take is a `DataError`.
+        What the model cannot take is a `DataError`. A model that compares is given two pictures, one above the other.
         """
+        if not self.compares:
+            return self._start(images)
+        first, second = halves(images)
+        return replace(self._start(first), later=second)
+
+    def _start(self, images: Float[Tensor, "batch channel height width"], picture: int = 0) -> Gaze:
         check_images(images, self.context.takes, self.context)
         context = self.context(images)
-        return Gaze(images, context, self.policy.start(context))
+        return Gaze(images, context, self.policy.start(context, picture))
 
     def look(self, gaze: Gaze) -> Gaze:
         """The gaze after one more glimpse: gather the last one, choose a pose, cut, encode.
@@ -199,7 +208,9 @@ class Stawm(nn.Module):
         count = self.glimpses if glimpses is None else glimpses
         if count < 1:
             raise UsageError(f"a gaze of {count} glimpses sees nothing; give at least 1")
-        gaze = self.start(images)
+        return self._looked(self.start(images), count)
+
+    def _looked(self, gaze: Gaze, count: int) -> Gaze:
         if isinstance(self.policy, Scan):
             return self._scanned(gaze, count)
         for _ in range(count):
@@ -208,7 +219,17 @@ class Stawm(nn.Module):
 
     def remember(self, gaze: Gaze, generator: Generator | None = None) -> Remembered:
         """The memory of what was seen so far, and the answer of every head at this point of the look."""
-        return self.ask(gaze.context, gaze.codes, gaze.scene, generator=generator)
+        again = self.again(gaze)
+        if again is None:
+            return self.ask(gaze.context, gaze.codes, gaze.scene, generator=generator)
+        scene, queries = replace(gaze.scene, again=again.scene.poses), dict.fromkeys(self.compares, again.codes)
+        return self.ask(gaze.context, gaze.codes, scene, queries=queries, generator=generator)
+
+    def again(self, gaze: Gaze) -> Gaze | None:
+        """The gaze at the second picture, which knows nothing of the first; none in a model that does not compare."""
+        if gaze.later is None:
+            return None
+        return self._looked(self._start(gaze.later, 1), self.glimpses)
 
     def ask(
         self,

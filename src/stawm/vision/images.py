@@ -35,6 +35,17 @@ def check_images(images: Tensor, takes: Takes, network: nn.Module) -> None:
     check_levels(images, "the pictures")
 
 
+def halves(images: Tensor) -> tuple[Tensor, Tensor]:
+    """The two pictures of an image, the upper and the lower half."""
+    if not isinstance(images, Tensor) or images.dim() != 4 or images.shape[2] % 2:
+        kind = list(images.shape) if isinstance(images, Tensor) else type(images).__name__
+        raise DataError(
+            f"given {kind}; give two pictures, one above the other, as [batch, channel, twice height, width]"
+        )
+    first, second = images.chunk(2, 2)
+    return first, second
+
+
 def check_levels(images: Tensor, what: str) -> None:
     """Refuse floats that are no levels of grey or colour: NaN, infinity, and values that are not in [0, 1]."""
     if images.device.type == "meta" or not images.numel():

@@ -68,9 +68,13 @@ class Layout:
             cell = (middle * torch.tensor([self.rows / self.height, self.columns / self.width])).long()
             return corners, cell[..., 0] * self.columns + cell[..., 1]
         cells = torch.rand(count, self.cells, generator=chance).argsort(1)[:, :items]
+        return self.within(cells, chance), cells
+
+    def within(self, cells: Int64[Tensor, "count items"], chance: Generator) -> Int64[Tensor, "count items 2"]:
+        """Top and left of digits that lie anywhere in these cells of a grid."""
         side = torch.tensor([self.height // self.rows, self.width // self.columns])
         shift = torch.stack([torch.randint(int(s) - SIDE + 1, cells.shape, generator=chance) for s in side], -1)
-        return torch.stack([cells // self.columns, cells % self.columns], -1) * side + shift, cells
+        return torch.stack([cells // self.columns, cells % self.columns], -1) * side + shift
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,10 @@ class Scenes(DataSet):
 
     def of(self, argument: str) -> DataSet:
         """The record of scenes:GRID:ITEMS[:DIGITS]."""
-        found = GRAMMAR.fullmatch(argument)
+        found, name = GRAMMAR.fullmatch(argument), self.name.partition(":")[0]
         if not found:
-            raise UsageError(f"{NAME}:{argument} names no scenes; write scenes:GRID:ITEMS, {EXAMPLES}")
+            examples = EXAMPLES.replace(NAME, name)
+            raise UsageError(f"{name}:{argument} names no scenes; write {name}:GRID:ITEMS, {examples}")
         rows, columns, margin, side, fewest, most = (int(part or 0) for part in found.groups()[:6])
         fewest = most if found[5] is None else fewest
         if side:
@@ -122,11 +127,11 @@ class Scenes(DataSet):
             layout = Layout(rows, columns, rows * (SIDE + margin), columns * (SIDE + margin))
         if not (1 <= most <= layout.most and fewest <= most):
             raise UsageError(
-                f"{NAME}:{argument} has {found[5] or most} digits or more; give from 1 up to {layout.most}"
+                f"{name}:{argument} has {found[5] or most} digits or more; give from 1 up to {layout.most}"
             )
         digits = MNIST if found[7] == MNIST.name else MNIST_5K
         shape, items = (1, layout.height, layout.width), (fewest, most)
-        return replace(self, name=f"{NAME}:{argument}", layout=layout, items=items, digits=digits, shape=shape)
+        return replace(self, name=f"{name}:{argument}", layout=layout, items=items, digits=digits, shape=shape)
 
     def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
         """Scenes to learn from and scenes held out, of different digits."""
@@ -160,20 +165,28 @@ def made(
     """`count` scenes of so many digits, drawn by chance, and what is in each of their cells (-1: nothing)."""
     if digits.labels is None:
         raise DataError(f"{digits.name} has no labels, and scenes need to know their digits")
-    pixels = torch.arange(SIDE)
-    inside = (pixels[:, None] * layout.width + pixels).flatten()
-    pictures = torch.zeros(count, layout.height * layout.width, dtype=torch.uint8)
+    pictures = torch.zeros(count, 1, layout.height, layout.width, dtype=torch.uint8)
     labels, (fewest, most) = torch.full((count, layout.cells), -1), items
     for part in torch.arange(count).split(AT_ONCE):
         chosen = torch.randint(len(digits), (len(part), most), generator=chance)
         corners, cells = layout.placed(len(part), most, chance)
         there = torch.randint(fewest, most + 1, (len(part), 1), generator=chance) > torch.arange(most)
-        first = corners[..., 0] * layout.width + corners[..., 1]
-        where = (first.unsqueeze(-1) + inside).flatten(1)
         ink = digits.images[chosen] * there[..., None, None, None]
-        pictures[part[0] : part[-1] + 1].scatter_(1, where, ink.flatten(1))
+        pictures[part[0] : part[-1] + 1] = painted(ink, corners, layout)
         labels[part[0] : part[-1] + 1].scatter_(1, cells, torch.where(there, digits.labels[chosen], -1))
-    return pictures.unflatten(1, (1, layout.height, layout.width)), labels
+    return pictures, labels
+
+
+def painted(
+    ink: UInt8[Tensor, "count items 1 side side"], corners: Int64[Tensor, "count items 2"], layout: Layout
+) -> UInt8[Tensor, "count 1 height width"]:
+    """Pictures with these digits, each with its top and left where it is told."""
+    pixels = torch.arange(SIDE)
+    inside = (pixels[:, None] * layout.width + pixels).flatten()
+    first = corners[..., 0] * layout.width + corners[..., 1]
+    pictures = torch.zeros(len(ink), layout.height * layout.width, dtype=torch.uint8)
+    pictures.scatter_(1, (first.unsqueeze(-1) + inside).flatten(1), ink.flatten(1))
+    return pictures.unflatten(1, (1, layout.height, layout.width))
 
 
 def halved(digits: ImageSet) -> ImageSet:

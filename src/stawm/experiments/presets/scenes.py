@@ -81,3 +81,20 @@ SCENES_8_ASK = replace(
     ),
     data=replace(SCENES_4_ASK.data, name="scenes:2x4+4:1-8"),
 )
+
+SCENES_4_CHANGE = replace(
+    SCENES_8_RECALL,
+    name="scenes-4-change",
+    about="Four digits, each seen once, then four again, of which one may be another: same or different, and where?",
+    model=replace(
+        SCENES_8_RECALL.model,
+        image=ImageConfig(1, 72, 36),
+        heads={"change": QuestionConfig()},
+        glimpses=4,
+        glimpse_height=18,
+        glimpse_width=18,
+        policy=PolicyConfig(kind="scan", rows=2, columns=2),
+    ),
+    data=DataConfig(name="changes:2x2+4:4", rotate=0.0),
+    training=replace(SCENES_8_RECALL.training, epochs=10),
+)

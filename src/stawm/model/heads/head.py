@@ -84,6 +84,8 @@ class Scene:
     """The emitted inverse poses; none if no head of the model pastes."""
     poses: Float[Tensor, "batch glimpse 2 3"] | None = None
     """Where the model looked, if that is known."""
+    again: Float[Tensor, "batch seen 2 3"] | None = None
+    """Where it looked in the second of two pictures, which is compared with what is remembered of the first."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,9 @@ class Head(nn.Module, ABC):
     """The scores of its objective, and how people read them."""
     pastes: ClassVar[bool] = False
     """Whether it needs inverse poses, by which sketches are pasted."""
+    compares: ClassVar[bool] = False
+    """Whether a second picture is shown, and its codes are the queries: an image is then two pictures, one above the
+    other."""
     query: nn.Module
 
     @classmethod

@@ -45,7 +45,7 @@ class Told(Answer):
     """The answer to every question, from the terminal memory."""
 
     logits: Float[Tensor, "batch question answer"]
-    looked: Int[Tensor, "batch glimpse"] | None
+    looked: Int[Tensor, "batch seen"] | None
     """The cell in which the middle of each glimpse was; -1 if outside the picture."""
 
 
@@ -135,6 +135,10 @@ class Asked(Objective):
         """For each score: how many answers about a scene are wrong, and how many are judged."""
         wrong, known = self._wrong(answer, batch)
         return {f"{self.name}_error": (wrong.sum(1), known.sum(1))}
+
+    def put(self, shown: Int[Tensor, "batch cell"], remembered: Int[Tensor, "batch cell"]) -> Int[Tensor, "batch cell"]:
+        """What the answers are about when another scene than the one that was shown is in memory: that one."""
+        return remembered
 
     def by_chance(self, cells: Int[Tensor, "batch cell"]) -> dict[str, float]:
         """For each score: the error of always giving the commonest answer to a question, whatever the scene."""
