@@ -56,7 +56,7 @@ def stawm_commands(*verbs: str) -> list[str]:
 
 
 def test_every_printed_command_is_covered_here():
-    known = stawm_commands(*QUICK, "train", "serve", "calibrate", "export")
+    known = stawm_commands(*QUICK, "train", "compare", "serve", "calibrate", "export")
     made = [command for command in COMMANDS if command.startswith("make ")]
     assert len(known) >= 20
     assert sorted([*known, *made, 'pip install ".[all]"']) == sorted(COMMANDS)
@@ -90,6 +90,13 @@ def test_training_commands_are_understood_as_printed(command: str, visitor: Path
     assert experiment.name == shlex.split(command)[2].partition(":")[0]
     assert options["resume"] == ("--resume" in command)
     assert str(run).startswith("runs/")
+
+
+@pytest.mark.parametrize("command", stawm_commands("compare"))
+def test_grids_are_planned_as_printed(command: str, visitor: Path, capsys: pytest.CaptureFixture[str]):
+    with contextlib.chdir(visitor):
+        assert main([*shlex.split(command)[1:], "--list"]) == 0
+    assert "parameters" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", stawm_commands("serve"))

@@ -13,6 +13,7 @@ Examples:
   stawm figure traversal runs/mnist-5k-draw-seed0 --glimpse 2
   stawm figure curve runs/mnist-5k-classify-seed0 runs/mnist-5k-classify-seed1 --out curve.pdf
   stawm figure anytime results/*.json --out anytime.png
+  stawm figure compare runs/compare/recall --x pairs --out recall.pdf
 """
 
 from pathlib import Path
@@ -32,11 +33,14 @@ def figure(
     glimpse: Annotated[int | None, flag("which one", "N", "(traversal: the first; masks: the last)")] = None,
     data: Annotated[str | None, flag("pictures of this data set", "NAME", "(the one of the experiment)")] = None,
     data_dir: DataDir = None,
+    x: Annotated[str, flag("what of a grid stands across", "NAME", "(the first that is a number)")] = "",
+    score: Annotated[str, flag("what of a grid is drawn", "NAME", "(its first score)")] = "",
 ) -> None:
-    """Draw where a trained model looked, what it drew, where it erred, or how runs learnt."""
+    """Draw where a trained model looked, what it drew, where it erred, how runs learnt, or a grid of them."""
     from stawm.show.draw import draw_figure
 
-    print(draw_figure(name, runs, out, pictures=pictures, glimpse=glimpse, data=data, data_dir=data_dir))
+    options = {"pictures": pictures, "glimpse": glimpse, "data": data, "data_dir": data_dir, "x": x, "score": score}
+    print(draw_figure(name, runs, out, **options))
 
 
 def more() -> str:

@@ -91,8 +91,8 @@ class LiveGrid(PlainGrid):
     def __init__(self) -> None:
         super().__init__()
         self.console = Console()
-        self.live = Live(console=self.console, transient=True, refresh_per_second=2, get_renderable=self.table)
         self.running: dict[str, tuple[Progress, float]] = {}
+        self.live = Live(console=self.console, transient=True, refresh_per_second=2, get_renderable=self.table)
 
     def begin(self, plan: Plan, known: dict[str, Outcome]) -> None:
         """Show the table."""

@@ -33,7 +33,7 @@ def axis_of(words: str) -> Axis:
     parts = [_labels(part) for part in words.split("|")]
     first = parts[0][0]
     # Of two words with a colon before the first bundle, the first names the axis; of one, if no other bundle has one.
-    named = len(first) > 1 or bool(first and len(parts) > 1 and not any(labels for labels, _ in parts[1:]))
+    named = len(first) > 1 or bool(first and not any(labels for labels, _ in parts[1:]))
     name, parts[0] = (first[0], (first[1:], parts[0][1])) if named else ("", parts[0])
     if len(parts) == 1 and not parts[0][0]:
         setting, equals, values = parts[0][1].partition("=")

@@ -116,9 +116,10 @@ def _start(cell: Cell, out: Path, threads: int, where: tuple[str, Path | None]) 
 def _listen(name: str, process: "subprocess.Popen[bytes]", heard: "queue.Queue[tuple[str, Progress | None]]") -> None:
     """Pass on what a process says, and that it has ended."""
     assert process.stdout is not None
-    for line in process.stdout:
-        with suppress(ValueError, TypeError):  # Code of others may print, too.
-            heard.put((name, Progress(**json.loads(line))))
+    with process.stdout as lines:
+        for line in lines:
+            with suppress(ValueError, TypeError):  # Code of others may print, too.
+                heard.put((name, Progress(**json.loads(line))))
     process.wait()
     heard.put((name, None))
 

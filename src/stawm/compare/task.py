@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import record_from_dict
@@ -81,7 +81,7 @@ class Task(ABC):
         """Every setting by its dotted name, the seed apart."""
 
     @abstractmethod
-    def changed(self, settings: Mapping[str, Any], seed: int | None = None) -> Self:
+    def changed(self, settings: Mapping[str, Any], seed: int | None = None) -> "Task":
         """The task with some settings replaced, by dotted name; those that do not fit are a `UsageError`."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: dict[str, Any]) -> "Task":
         """The task that `to_dict` wrote."""
 
 

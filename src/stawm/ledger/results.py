@@ -14,6 +14,8 @@ from stawm.experiments.facts import Published, told_score
 from stawm.experiments.presets import PRESETS
 from stawm.experiments.recipe import aims, changes, nearest, paper_experiment, told_changes
 from stawm.files import write_text
+from stawm.ledger.comparison import read_comparisons
+from stawm.ledger.comparisons import comparisons
 from stawm.ledger.entries import Entry, chain, path_of, read_ledger, stretches
 from stawm.ledger.table import Mean, grouped, markdown, means_of, told_means
 
@@ -145,6 +147,7 @@ def pages(docs: Path, ledger: Path) -> dict[Path, str]:
         docs.parent / "README.md": {"results": summary(entries)},
         docs / "results.md": {"results": results(entries, seen), "controls": controls(entries)},
         docs / "trials.md": {"trials": trials(entries)},
+        docs / "compare.md": {"compare": comparisons(read_comparisons(ledger), seen)},
     }
     filled = {path: _filled(path, found) for path, found in tables.items()}
     return {docs / "presets.md": describe(), **filled}

@@ -25,10 +25,12 @@ def draw_figure(
     glimpse: int | None = None,
     data: str | None = None,
     data_dir: Path | None = None,
+    x: str = "",
+    score: str = "",
 ) -> Path:
     """The file of the figure `name` of `runs`: `out`, or NAME.png beside the first run; whole, or not written.
 
-    A run is a folder of a run or of weights, the name of weights, or, for charts of results, a file of the ledger. The
+    A run is a folder of a run, of weights or of a grid, the name of weights, or, for charts, a file of the ledger. The
     file's ending says what is written: a picture, a film (.gif or .webp, where the figure can be one), and for charts
     also .pdf or .svg.
     """
@@ -42,7 +44,7 @@ def draw_figure(
     path = out or (first.parent if first.suffix == ".json" else first) / f"{name}.png"
     _check_suffix(path, name, kind)
     figure, film = kind(), kind.film and path.suffix.lower() in FILM
-    request = Request(name, tuple(runs), pictures, glimpse, data, data_dir, film)
+    request = Request(name, tuple(runs), pictures, glimpse, data, data_dir, x, score, film)
     with house_style() if isinstance(figure, Chart) else nullcontext():
         if isinstance(figure, Chart) and path.suffix.lower() in VECTOR:
             save_vector(figure.plot(request), path)

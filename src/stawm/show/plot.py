@@ -33,6 +33,8 @@ STYLES = ("-", "--", ":")
 """After the last colour the first comes again, in the next style."""
 ALL_TICKS = 12
 """Up to so many numbers across are all written."""
+WIDE = 4
+"""Named numbers of which the last is so many times the first are set across by their logarithms."""
 
 
 def hex_of(colour: Colour) -> str:
@@ -73,9 +75,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """Means over seeds at whole numbers (epochs, glimpses), and one standard deviation; 0 where there is one seed."""
+    """Means over seeds at numbers (epochs, glimpses, sizes), and one standard deviation; 0 where there is one seed."""
 
-    at: list[int]
+    at: Sequence[int | float]
     means: Float[np.ndarray, " points"]
     deviations: Float[np.ndarray, " points"]
     seeds: int
@@ -133,11 +135,13 @@ def line_chart(
     *,
     notes: tuple[str, ...] = (),
     dots: bool = False,
+    ticks: Sequence[float] = (),
 ) -> "matplotlib.figure.Figure":
     """A chart of `lines`, by what the legend says of each, over the numbers of `across`.
 
     A line over several seeds has a band of one standard deviation, or with `dots` a dot with bars at each number. A
-    thin line `beside` has the name of the line that it belongs to. Zero sits on the scale's lower edge.
+    thin line `beside` has the name of the line that it belongs to. Zero sits on the scale's lower edge. Numbers across
+    count from 1, unless `ticks` names them.
     """
     from matplotlib.figure import Figure
 
@@ -150,16 +154,28 @@ def line_chart(
             thin, look = thin_lines[told], {"alpha": 0.45, "linewidth": 0.9, "marker": ".", "markevery": [-1]}
             axes.plot(thin.at, np.maximum(thin.means, low), style, color=hex_of(colour), **look)
         _draw(axes, line, told, hex_of(colour), style, low, dots)
-    last = max(line.at[-1] for line in lines.values())
-    axes.set_xlim(*((0.5, 1.5) if last == 1 else (1 - (last - 1) / 50, last + (last - 1) / 50)))
-    if last <= ALL_TICKS:
-        axes.set_xticks(range(1, last + 1))
+    _across(axes, round(max(line.at[-1] for line in lines.values())), ticks)
     if any(line.seeds > 1 for line in lines.values()):
         notes += (f"{'bars' if dots else 'bands'}: ± one standard deviation",)
     axes.set_title(f"{title} ({'; '.join(notes)})" if notes else title)
     axes.set_xlabel(across)
     figure.legend(loc="outside lower left")
     return figure
+
+
+def _across(axes: "matplotlib.axes.Axes", last: int, ticks: Sequence[float]) -> None:
+    """Set the numbers across: from 1 to `last`, or those of `ticks`, by their logarithms if they span much."""
+    from matplotlib.ticker import NullLocator
+
+    if ticks:
+        if min(ticks) > 0 and max(ticks) >= WIDE * min(ticks):
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+        return
+    axes.set_xlim(*((0.5, 1.5) if last == 1 else (1 - (last - 1) / 50, last + (last - 1) / 50)))
+    if last <= ALL_TICKS:
+        axes.set_xticks(range(1, last + 1))
 
 
 def titled(score: Score) -> str:

@@ -36,6 +36,10 @@ class Request:
     """Which glimpse to show, counted from 1; none: the figure's own choice."""
     data: str | None = None
     data_dir: Path | None = None
+    x: str = ""
+    """For a comparison: what stands across; none: the figure's own choice."""
+    score: str = ""
+    """For a comparison: what is drawn; likewise."""
     film: bool = False
     """Whether a frame for each glimpse is wanted."""
 
