@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.model.cell import Cell
 from stawm.vision.glimpse import identity_pose
 
 
@@ -49,8 +50,8 @@ class Policy(nn.Module):
         super().__init__()
         self.first = nn.Linear(features, hidden)
         self.dropout = nn.Dropout(dropout)
-        self.emission = nn.LSTMCell(hidden, hidden)
-        self.aggregator = nn.LSTMCell(hidden, hidden)
+        self.emission = Cell(hidden, hidden)
+        self.aggregator = Cell(hidden, hidden)
         self.emitter = Emitter(hidden, dropout, scale)
         self.inverse = Emitter(hidden, dropout, 1 / scale) if draws else None
 
