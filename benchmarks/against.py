@@ -50,7 +50,8 @@ for line in sys.stdin:
     trainer.step(images, labels, step)
     took, work = time.perf_counter() - started, time.process_time() - worked
     step += 1
-    print(json.dumps({"seconds": took, "work": work, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}), flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": took, "work": work, "peak": peak}), flush=True)
 """
 
 
