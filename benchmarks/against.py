@@ -5,6 +5,9 @@
 The earlier revision is checked out into a git worktree of its own, and each tree steps in a process of its own that has
 only its own `stawm`. One steps while the other waits, so that a busy machine disturbs both alike. A step is forward,
 loss, backward, clipping and optimiser on random pictures, set up by the `Trainer` of each tree.
+
+`ratio` is that of the medians, `least` that of the shortest steps, and `work` that of the processor time that a step
+took (on a machine that others use, the steadiest of the three with --threads 1).
 """
 
 import argparse
@@ -43,11 +46,12 @@ labels = torch.randint(classes, (asked["batch"],)) if classes else None
 print("ready", flush=True)
 step = 0
 for line in sys.stdin:
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     trainer.step(images, labels, step)
-    took = time.perf_counter() - started
+    took, work = time.perf_counter() - started, time.process_time() - worked
     step += 1
-    print(json.dumps({"seconds": took, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}), flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": took, "work": work, "peak": peak}), flush=True)
 """
 
 
@@ -66,6 +70,7 @@ class Stepper:
             cwd=tree,
         )
         self.times: list[float] = []
+        self.work: list[float] = []
         self.peak = 0.0
         self._line()
 
@@ -78,6 +83,7 @@ class Stepper:
         self.peak = found["peak"]
         if counted:
             self.times.append(found["seconds"])
+            self.work.append(found["work"])
 
     def close(self) -> None:
         """End the process."""
@@ -101,7 +107,10 @@ def compared(name: str, before: Path, options: argparse.Namespace) -> str:
     for one in (old, new):
         one.close()
     first, second = statistics.median(old.times), statistics.median(new.times)
-    return f"{name:24} {first:7.3f} s {second:7.3f} s {first / second:6.2f} × {old.peak:7.0f} {new.peak:7.0f} MiB"
+    work = statistics.median(old.work) / statistics.median(new.work)
+    least = min(old.times) / min(new.times)
+    times = f"{first:7.3f} s {second:7.3f} s {first / second:6.2f} × {least:6.2f} × {work:6.2f} ×"
+    return f"{name:26} {times} {old.peak:7.0f} {new.peak:7.0f} MiB"
 
 
 def main() -> None:
@@ -121,7 +130,9 @@ def main() -> None:
         try:
             about = f"{options.threads} threads, batch {options.batch}, {options.steps} steps of each, this tree in"
             print(f"{options.revision} against this tree: {about} {options.precision}")
-            print(f"{'preset':24} {'before':>9} {'now':>9} {'ratio':>8} {'peak before, now':>16}")
+            print(
+                f"{'preset':26} {'before':>9} {'now':>9} {'ratio':>8} {'least':>8} {'work':>8} {'peak before, now':>16}"
+            )
             for name in options.presets:
                 print(compared(name, tree, options), flush=True)
         finally:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.model.cell import Cell
 from stawm.vision.glimpse import identity_pose
 
 Starts = Literal["one", "grid", "random"]
@@ -88,8 +89,8 @@ class Policy(nn.Module):
         super().__init__()
         self.first = nn.Linear(features, hidden)
         self.dropout = nn.Dropout(dropout)
-        self.emission = nn.LSTMCell(hidden, hidden)
-        self.aggregator = nn.LSTMCell(hidden, hidden)
+        self.emission = Cell(hidden, hidden)
+        self.aggregator = Cell(hidden, hidden)
         self.emitter = Emitter(hidden, dropout, scale, starts)
         undone = None if starts is None else -starts / scale
         self.inverse = Emitter(hidden, dropout, 1 / scale, undone) if draws else None

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.vision.images import Takes
+from stawm.vision.layout import channels_last
 from stawm.vision.norms import GlimpseNorm
 
 Block = Literal["norm3", "plain4"]
@@ -61,10 +62,10 @@ class ConvEncoder(nn.Module):
         self, images: Float[Tensor, "batch channel height width"], glimpse: int = 0
     ) -> Float[Tensor, "batch features"]:
         """The features of each picture, as seen on look number `glimpse`."""
-        maps = images
+        maps = channels_last(images)
         for layer, convolution in enumerate(self.convolutions):
             maps = convolution(maps)
             if self.norms:
                 maps = self.norms[layer](maps, glimpse)
-            maps = F.relu(maps)
+            maps = F.relu(maps, inplace=True)
         return maps.flatten(1)

@@ -1,0 +1,145 @@
+"""An LSTM cell that is stepped many times with the same weights, whose gradients are then found in one product."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Rows = Float[Tensor, "batch hidden"]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a cell as all steps of one sequence use them, and where their gradients come together.
+
+    A step leaves what it saw, and the gradient of its gates, in `met`. Once all steps have done so, the weights' own
+    gradients are one large product over the whole sequence, rather than one for each step and a sum. What is left
+    belongs to one run of autograd: what a run that did not ask for weights left is never counted by another.
+    """
+
+    inputs: Float[Tensor, "gates features"]
+    hidden: Float[Tensor, "gates hidden"]
+    bias: Float[Tensor, " gates"]
+    token: Tensor
+    """An empty tensor: through it autograd knows that the steps depend on the weights."""
+    met: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
+
+
+class Held(tuple[Rows, Rows]):
+    """Hidden and cell state, and the weights by which they were made, for the next step."""
+
+    weights: Weights | None = None
+
+
+class Cell(nn.LSTMCell):
+    """`nn.LSTMCell`: the same weights, numbers and gradients up to rounding, in less time over a sequence.
+
+    Under autocast products are in half precision; gates, hidden and cell states stay as precise as the weights are.
+    """
+
+    def forward(self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+        """The next hidden and cell state; what is returned knows the weights, so give it to the next step as it is."""
+        if torch.compiler.is_compiling() or torch.compiler.is_exporting() or torch._C._get_tracing_state():
+            return super().forward(message, state)
+        weights = getattr(state, "weights", None) or self._weights()
+        held = Held(_Step.apply(message, *state, weights.token, weights))
+        held.weights = weights
+        return held
+
+    def _weights(self) -> Weights:
+        """The weights now, in the precision of products."""
+        own = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        met: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
+        kind, precision = self.weight_ih.device.type, self.weight_ih.dtype
+        if torch.is_autocast_enabled(kind):
+            precision = torch.get_autocast_dtype(kind)
+        token: Any = _Shared.apply(met, *own)
+        with torch.no_grad(), torch.autocast(kind, enabled=False):
+            inputs, hidden = (weight.detach().to(precision) for weight in own[:2])
+            return Weights(inputs, hidden, (own[2] + own[3]).to(precision), token, met)
+
+
+class _Shared(torch.autograd.Function):
+    """Where the gradients of all steps come together: autograd calls it once, after the last of them."""
+
+    @staticmethod
+    def forward(ctx: Any, met: dict[int, list[tuple[Tensor, Tensor, Tensor]]], *own: Tensor) -> Tensor:
+        ctx.met, ctx.dtype = met, own[0].dtype
+        ctx.set_materialize_grads(False)
+        return own[0].new_empty(0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        run = torch._C._current_graph_task_id()
+        found = ctx.met.get(run, [])
+        ctx.met.clear()
+        if not found:
+            return (None,) * 5
+        messages, hidden, gates = (torch.cat(parts) for parts in zip(*found, strict=True))
+        with torch.autocast(gates.device.type, enabled=False):
+            narrow = gates.to(messages.dtype).t()
+            bias = gates.sum(0).to(ctx.dtype)
+            return None, (narrow @ messages).to(ctx.dtype), (narrow @ hidden).to(ctx.dtype), bias, bias.clone()
+
+
+class _Step(torch.autograd.Function):
+    """One step: c' = σ(f) c + σ(i) tanh(g), h' = σ(o) tanh(c'), with the gates i, f, g, o linear in message and h."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, message: Tensor, hidden: Tensor, cell: Tensor, token: Tensor, weights: Weights
+    ) -> tuple[Tensor, Tensor]:
+        size = hidden.shape[1]
+        with torch.autocast(message.device.type, enabled=False):
+            seen, before = message.to(weights.inputs.dtype), hidden.to(weights.inputs.dtype)
+            gates = torch.addmm(weights.bias, seen, weights.inputs.t()).addmm_(before, weights.hidden.t())
+            gates = gates.to(torch.promote_types(gates.dtype, torch.float32))
+            gates[:, : 2 * size].sigmoid_()
+            gates[:, 2 * size : 3 * size].tanh_()
+            gates[:, 3 * size :].sigmoid_()
+            take, keep, new, show = gates.chunk(4, 1)
+            after = (keep * cell).addcmul_(take, new)
+            bounded = after.tanh()
+        ctx.save_for_backward(seen, before, cell, gates, bounded)
+        ctx.weights, ctx.dtypes = weights, (message.dtype, hidden.dtype, cell.dtype)
+        ctx.set_materialize_grads(False)
+        return show * bounded, after
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, of_hidden: Tensor | None, of_cell: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
+        seen, before, cell, gates, bounded = ctx.saved_tensors
+        weights: Weights = ctx.weights
+        take, keep, new, show = gates.chunk(4, 1)
+        slopes = torch.empty_like(gates)
+        of_take, of_keep, of_new, of_show = slopes.chunk(4, 1)
+        sigmoid, tanh = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
+        with torch.autocast(gates.device.type, enabled=False):
+            if of_hidden is None:
+                of_show.zero_()
+                total = torch.zeros_like(cell) if of_cell is None else of_cell
+            else:
+                sigmoid(of_hidden * bounded, show, grad_input=of_show)
+                total = torch.ops.aten.tanh_backward(of_hidden * show, bounded)
+                total = total if of_cell is None else total.add_(of_cell)
+            sigmoid(total * new, take, grad_input=of_take)
+            sigmoid(total * cell, keep, grad_input=of_keep)
+            tanh(total * take, new, grad_input=of_new)
+            narrow = slopes.to(weights.inputs.dtype)
+            if ctx.needs_input_grad[3]:
+                run = torch._C._current_graph_task_id()
+                weights.met.setdefault(run, []).append((seen, before, slopes))
+            asked, (of_message, of_before, of_state) = ctx.dtypes, ctx.needs_input_grad[:3]
+            return (
+                (narrow @ weights.inputs).to(asked[0]) if of_message else None,
+                (narrow @ weights.hidden).to(asked[1]) if of_before else None,
+                (total * keep).to(asked[2]) if of_state else None,
+                None,
+                None,
+            )
