@@ -76,19 +76,27 @@ def ask(
     nothing is drawn, nothing is remembered, and there is no answer. The model looks first; its answers come out of what
     it kept of that (`Rememberer`).
     """
-    rememberer = Rememberer(_looker(model))
-    if at is not None:
-        rememberer.check_cell(at)
+    rememberer = rememberer_of(model)
+    if at is None:
+        return asked_of(rememberer, picture_or_cells)
+    number = rememberer.check_cell(at)
+    return next((cell for cell in asked_of(rememberer, picture_or_cells).cells if cell.number == number), None)
+
+
+def rememberer_of(model: Known) -> Rememberer:
+    """The model of this name or path, as one that is asked; a `UsageError` if it cannot be."""
+    return Rememberer(_looker(model))
+
+
+def asked_of(rememberer: Rememberer, picture_or_cells: Shown | Cells) -> Asked:
+    """A scene that is looked at once, and all answers that come out of the memory of it."""
     if isinstance(picture_or_cells, list | tuple):
         name, given = "scene", [None if one is None else _given(one, n) for n, one in enumerate(picture_or_cells, 1)]
     else:
         given = _given(picture_or_cells, 1)
         name = given.name
     [(seen, kept)] = rememberer.remember([rememberer.prepare(given)], [name])
-    recalled = None if kept is None else rememberer.ask([kept])[0]
-    if at is None:
-        return Asked(seen, recalled)
-    return None if recalled is None else recalled.cells[at - 1]
+    return Asked(seen, None if kept is None else rememberer.ask([kept])[0])
 
 
 def _looker(model: Known) -> Looker:

@@ -12,7 +12,7 @@ from stawm.data.prepare.prepared import Prepared
 from stawm.data.prepare.scene import in_cells
 from stawm.errors import UsageError
 from stawm.look.answer import Glimpse, Image
-from stawm.look.asked import SURE, CellRecall, ClassRecall, Kept, Recollection, Seen
+from stawm.look.asked import SURE, Asked, CellRecall, ClassRecall, Kept, Recollection, Seen
 from stawm.look.looker import Looker, glimpses_of
 from stawm.look.picture import picture_of
 from stawm.model.heads.draw import DrawingHead, Drawn
@@ -113,11 +113,13 @@ class Rememberer:
         canvases = [None] * len(kept) if canvas is None else list(canvas)
         return [self._recalled(*one) for one in zip(told, canvases, strict=True)]
 
-    def place_of(self, name: str) -> int:
-        """The place of a class among all; an unknown one is a `UsageError`."""
+    def check_class(self, name: str) -> str:
+        """The name of a class; an unknown one is a `UsageError`."""
         if name not in self.classes:
             raise UsageError(f"{name!r} is no class of {self.name}; it knows {', '.join(self.classes)}")
-        return self.classes.index(name)
+        if "locate" not in self.questions:
+            raise UsageError(f"{self.name} is not asked where a class was; ask about cells")
+        return name
 
     def check_cell(self, number: int) -> int:
         """The number of a cell; one that is not there is a `UsageError`."""
@@ -186,6 +188,15 @@ class Rememberer:
         sure = max(belief)
         remembered = None if held is None else held[place] >= SURE
         return ClassRecall(self.classes[place], remembered, belief.index(sure) + 1, sure, tuple(belief))
+
+
+def only(asked: Asked, at: int | None, where: str | None) -> Asked:
+    """The answers about one cell, one class or both; all, if none is named. The whole redrawing goes with all."""
+    if asked.recalled is None or (at is None and where is None):
+        return asked
+    cells = tuple(one for one in asked.cells if one.number == at)
+    classes = tuple(one for one in asked.classes if one.name == where)
+    return Asked(asked.seen, Recollection(cells, classes, None))
 
 
 def _row(batch: Tensor | None, row: int) -> Tensor | None:
