@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from stawm.data.data_set import DATA_SETS
     from stawm.experiments.build import build
     from stawm.experiments.presets import PRESETS, preset
-    from stawm.look.public import look
+    from stawm.look.public import ask, look
     from stawm.measure.evaluate import evaluate
     from stawm.memory.hebb_rosenblatt import HebbRosenblatt
     from stawm.memory.protocol import MEMORIES, Memory
@@ -31,6 +31,7 @@ __all__ = [
     "Memory",
     "Stawm",
     "__version__",
+    "ask",
     "build",
     "evaluate",
     "fit",
@@ -50,6 +51,7 @@ _HOMES = {
     "Episode": "stawm.model.stawm",
     "HebbRosenblatt": "stawm.memory.hebb_rosenblatt",
     "Stawm": "stawm.model.stawm",
+    "ask": "stawm.look.public",
     "build": "stawm.experiments.build",
     "evaluate": "stawm.measure.evaluate",
     "fit": "stawm.training.fit",

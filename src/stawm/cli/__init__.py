@@ -16,7 +16,7 @@ LONGEST = 600
 """Letters of a message; of a longer one, which names something very long, the middle is left out."""
 
 NAMES = (
-    *("train", "compare", "evaluate", "presets", "data", "figure", "look", "serve", "masks"),
+    *("train", "compare", "evaluate", "presets", "data", "figure", "look", "ask", "serve", "masks"),
     *("export", "table", "record", "calibrate", "ship"),
 )
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
@@ -36,6 +36,7 @@ verbs:
 
 examples:
   stawm look my-digits
+  stawm ask scene.png --where 7
   stawm train mnist-5k-classify
   stawm train folder:my-pictures
   stawm compare mnist-5k-classify --vary model.memory.size=64,128 --seeds 0,1

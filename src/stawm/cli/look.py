@@ -36,6 +36,8 @@ REPORT = Path("look.html")
 TITLE = "What the model saw"
 EXAMPLE_DIGITS = 12
 NOTHING = "nothing to see"
+MODEL = flag("the model: weights by name, a folder or a run", "NAME_OR_PATH", aliases=["--model"])
+Weights = Annotated[str | None, MODEL]
 LONG_TABLE, SHORT_TABLE = 40, 20
 """A table of more rows than the first is shortened to the second."""
 
@@ -43,7 +45,7 @@ LONG_TABLE, SHORT_TABLE = 40, 20
 def look(
     images: Images = (),
     *,
-    weights: Annotated[str | None, flag("the model: weights by name, a folder or a run", "NAME_OR_PATH")] = None,
+    weights: Weights = None,
     out: Annotated[Path | None, flag("the report", "FILE", f"({REPORT}; with --json none)")] = None,
     memory: Annotated[bool, arg(help="show also what the memory held after each glimpse")] = False,
     most: Annotated[int, arg(metavar="N", help="pictures in the report, the first N")] = 200,

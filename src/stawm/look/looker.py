@@ -5,6 +5,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from stawm.data.data_set import learnt_from
@@ -17,6 +18,7 @@ from stawm.look.memory_view import MemoryView, memory_views
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
 from stawm.model.heads.classify import Classified
+from stawm.model.heads.question import QuestionHead
 from stawm.model.stawm import Episode, Stawm
 from stawm.show.sheet import colour_of
 from stawm.store.checkpoint import not_finite
@@ -43,9 +45,15 @@ class Looker:
         self.image: ImageConfig = experiment.model.image
         self.glimpses = experiment.model.glimpses
         self.classifies, self.draws = "classify" in self.model.heads, "draw" in self.model.heads
-        self.classes = trained.classes or tuple(map(str, range(experiment.model.classes)))
         self.data = learnt_from(experiment.data.name)
+        self.asked = [head for head in self.model.heads.values() if isinstance(head, QuestionHead)]
+        self.classes = trained.classes or self._named()
         self.trust = trained.trust
+
+    def _named(self) -> tuple[str, ...]:
+        """The names of the classes that it tells apart, or is asked about: those of its data set, else numbers."""
+        count = self.experiment.model.classes or max((head.config.classes for head in self.asked), default=0)
+        return self.data.classes if len(self.data.classes) == count else tuple(map(str, range(count)))
 
     def prepare(self, given: Given) -> Prepared:
         """The picture as this model takes it: made like those of its data set; cheap, and safe in threads."""
@@ -66,7 +74,8 @@ class Looker:
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
         views = views_of(self.model, _believed(episode, self.trust), self.classes)
         familiar = self.trust.familiar(episode) if self.trust else [None] * len(prepared)
-        parts = zip(prepared, names, _glimpses(episode), views, memories, familiar, strict=True)
+        seen = glimpses_of(episode.images, episode.poses, episode.glimpses)
+        parts = zip(prepared, names, seen, views, memories, familiar, strict=True)
         return [self._look(*part) for part in parts]
 
     def _look(
@@ -112,18 +121,22 @@ def _believed(episode: Episode, trust: Trust | None) -> Episode:
     )
 
 
-def _glimpses(episode: Episode) -> list[list[dict[str, Any]]]:
-    """What was seen by each glimpse of each picture, whatever the heads make of it."""
-    count = episode.poses.shape[1]
-    height, width = episode.images.shape[-2:]
-    outlines, shares = outlines_of(episode.poses.cpu(), height, width), outside(episode.poses).tolist()
+def glimpses_of(
+    images: Float[Tensor, "batch channel height width"],
+    poses: Float[Tensor, "batch glimpse 2 3"],
+    glimpses: Float[Tensor, "batch glimpse channel glimpse_height glimpse_width"],
+) -> list[list[dict[str, Any]]]:
+    """What was seen by each glimpse of each picture, whatever the heads make of it: fields of `Glimpse`."""
+    count = poses.shape[1]
+    height, width = images.shape[-2:]
+    outlines, shares = outlines_of(poses.cpu(), height, width), outside(poses).tolist()
     colours = ["#{:02x}{:02x}{:02x}".format(*colour_of(place, count)) for place in range(count)]
     return [
         [
             {"number": number, "colour": colour, "outline": outline, "outside": share, "glimpse": glimpse}
             for number, (colour, outline, share, glimpse) in enumerate(zip(colours, *row, strict=True), 1)
         ]
-        for row in zip(outlines, shares, pictures_of(episode.glimpses), strict=True)
+        for row in zip(outlines, shares, pictures_of(glimpses), strict=True)
     ]
 
 

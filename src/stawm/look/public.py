@@ -1,4 +1,4 @@
-"""`stawm.look`: pictures as people have them in Python, shown to a trained model."""
+"""`stawm.look` and `stawm.ask`: pictures as people have them in Python, shown to a trained model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,9 @@ from stawm.data.prepare.given import Given, open_given
 from stawm.errors import DataError
 from stawm.experiments.build import Model
 from stawm.look.answer import Look
+from stawm.look.asked import Asked, CellRecall
 from stawm.look.looker import Looker, preferred, shipped
+from stawm.look.rememberer import SCENES_MODEL, Rememberer
 from stawm.store.weights import Trained, load_trained, trained_of
 from stawm.vision.images import check_levels
 
@@ -28,6 +30,8 @@ Shown = str | Path | bytes | Image.Image | np.ndarray | Tensor
 Pictures = Shown | Sequence[Shown]
 Known = str | Path | Model | Trained
 """Weights by name or path, or a model that `stawm.load` gave."""
+Cells = Sequence[Shown | None]
+"""A picture of a single digit for each cell of a scene, row by row; None for an empty cell."""
 
 
 @overload
@@ -52,6 +56,47 @@ def look(pictures: Pictures, model: Known | None = None, memory: bool = False) -
         batch = given[start : start + BATCH]
         looks += looker.look([looker.prepare(one) for one in batch], [one.name for one in batch], memory=memory)
     return looks if many else looks[0]
+
+
+@overload
+def ask(picture_or_cells: Shown | Cells, model: Known = SCENES_MODEL, at: None = None) -> Asked: ...
+
+
+@overload
+def ask(picture_or_cells: Shown | Cells, model: Known = SCENES_MODEL, *, at: int) -> CellRecall | None: ...
+
+
+def ask(
+    picture_or_cells: Shown | Cells, model: Known = SCENES_MODEL, at: int | None = None
+) -> Asked | CellRecall | None:
+    """All that a trained model remembers of a scene that it looked at once; with `at`, of one cell of it.
+
+    The scene is one picture in the proportions of the model's grid, or a list of pictures of single digits, one for
+    each cell (None: an empty one), each prepared as `look` prepares digits. Cells are counted from 1, row by row. Where
+    nothing is drawn, nothing is remembered, and there is no answer. The model looks first; its answers come out of what
+    it kept of that (`Rememberer`).
+    """
+    rememberer = rememberer_of(model)
+    if at is None:
+        return asked_of(rememberer, picture_or_cells)
+    number = rememberer.check_cell(at)
+    return next((cell for cell in asked_of(rememberer, picture_or_cells).cells if cell.number == number), None)
+
+
+def rememberer_of(model: Known) -> Rememberer:
+    """The model of this name or path, as one that is asked; a `UsageError` if it cannot be."""
+    return Rememberer(_looker(model))
+
+
+def asked_of(rememberer: Rememberer, picture_or_cells: Shown | Cells) -> Asked:
+    """A scene that is looked at once, and all answers that come out of the memory of it."""
+    if isinstance(picture_or_cells, list | tuple):
+        name, given = "scene", [None if one is None else _given(one, n) for n, one in enumerate(picture_or_cells, 1)]
+    else:
+        given = _given(picture_or_cells, 1)
+        name = given.name
+    [(seen, kept)] = rememberer.remember([rememberer.prepare(given)], [name])
+    return Asked(seen, None if kept is None else rememberer.ask([kept])[0])
 
 
 def _looker(model: Known) -> Looker:

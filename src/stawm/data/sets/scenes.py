@@ -13,19 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Int64, UInt8
 from torch import Generator, Tensor
 
 from stawm.data.data_set import DATA_SETS, DataSet, Facts
 from stawm.data.image_set import ImageSet, Splits, image_set
 from stawm.data.pictures import Shape
+from stawm.data.prepare.scene import SIDE, half, scene
 from stawm.data.sets.mnist import DIGITS, MNIST, MNIST_5K
 from stawm.errors import DataError, UsageError
 
 NAME = "scenes"
-SIDE = 14
-"""Pixels of a digit."""
 EPOCH, HELD_OUT = 10_000, 4_000
 """Scenes in an epoch, and scenes held out."""
 AT_ONCE = 2_000
@@ -191,8 +189,7 @@ def painted(
 
 def halved(digits: ImageSet) -> ImageSet:
     """Digits of half the size: each pixel is the mean of four."""
-    small = F.avg_pool2d(digits.images.float(), digits.images.shape[-1] // SIDE)
-    return replace(digits, images=small.round().to(torch.uint8))
+    return replace(digits, images=half(digits.images))
 
 
 def _apart(count: int, items: int, size: tuple[int, int], chance: Generator) -> Int64[Tensor, "count items 2"]:
@@ -220,6 +217,7 @@ SCENES = DATA_SETS.add(
         train=EPOCH,
         test=HELD_OUT,
         source="made of digits, those of mnist-5k or mnist",
+        preparer=scene,
         preparation="light on dark, in the proportions of the grid, each digit about 10 of the 14 pixels of its cell",
         terms=MNIST_5K.terms,
     ),
