@@ -49,10 +49,7 @@ def _replace(graph: Any, node: Any, packed: dict[str, tuple[Any, Any]], ir: Any)
     how = {"K": inputs, "N": outputs, "bits": 8, "block_size": BLOCK, "accuracy_level": INT8_SUMS}
     product = ir.node("MatMulNBits", [given, *packed[name]], how, domain="com.microsoft", num_outputs=1)
     made = [product] if not rest else [product, ir.node("Add", [product.outputs[0], rest[0]], num_outputs=1)]
-    last, out = made[-1].outputs[0], node.outputs[0]
-    last.name, last.type, last.shape = out.name, out.type, out.shape
-    out.name = f"{out.name}.before"
-    ir.convenience.replace_nodes_and_values(graph, node, [node], made, [out], [last])
+    ir.convenience.replace_nodes_and_values(graph, node, [node], made, node.outputs, made[-1].outputs)
 
 
 def in_blocks(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
