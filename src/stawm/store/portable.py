@@ -26,7 +26,7 @@ from stawm.files import whole_file
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.draw import Depiction
 from stawm.model.heads.head import Answer
-from stawm.model.stawm import Episode
+from stawm.model.stawm import Episode, Stawm
 from stawm.store.weights import Trained
 
 Kind = Literal["onnx", "torch"]
@@ -95,13 +95,15 @@ def write_portable(trained: Trained, to: Kind, path: Path) -> float:
 
 def metadata(trained: Trained) -> dict[str, str]:
     """What a program must know to use the file."""
-    experiment = trained.experiment
+    experiment, model = trained.experiment, trained.experiment.model
+    glimpses = {"count": model.glimpses, "height": model.glimpse_height, "width": model.glimpse_width}
     return {
         "stawm": __version__,
         "experiment": experiment.name,
         "about": experiment.about,
         "classes": json.dumps(trained.classes),
-        "image": json.dumps(vars(experiment.model.image)),
+        "image": json.dumps(vars(model.image)),
+        "glimpses": json.dumps(glimpses if isinstance(trained.model, Stawm) else None),
         "preparation": learnt_from(experiment.data.name).preparation,
         "terms": learnt_from(experiment.data.name).terms,
     }
