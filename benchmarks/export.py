@@ -27,11 +27,11 @@ from stawm.store.weights import Trained, load_trained
 PICTURES, BATCHES, LIMIT = 256, (1, 3, 256), 1e-4
 
 
-def pictures_of(trained: Trained) -> tuple[Tensor, str]:
+def pictures_of(trained: Trained, data_dir: Path | None) -> tuple[Tensor, str]:
     """Test pictures of the model's own data set, in [0, 1], and where they are from."""
     shape = trained.experiment.model.image.shape
     try:
-        images = load_data(trained.experiment.data.name, image=shape).test.images[:PICTURES]
+        images = load_data(trained.experiment.data.name, data_dir=data_dir, image=shape).test.images[:PICTURES]
         return images.float() / 255, trained.experiment.data.name
     except StawmError:
         return torch.rand(PICTURES, *shape), "noise"
@@ -51,6 +51,7 @@ def session_of(path: Path) -> Callable[[Tensor], dict[str, Tensor]]:
     return run
 
 
+@torch.inference_mode()
 def differences(run: Callable[[Tensor], dict[str, Tensor]], model: Portable, images: Tensor) -> dict[str, float]:
     """The largest difference of each output over all batch sizes."""
     found: dict[str, float] = {}
@@ -63,6 +64,7 @@ def differences(run: Callable[[Tensor], dict[str, Tensor]], model: Portable, ima
     return found
 
 
+@torch.inference_mode()
 def one_look(ways: dict[str, Callable[[Tensor], object]], images: Tensor, rounds: int) -> dict[str, float]:
     """The median time of one look in milliseconds; the ways take turns."""
     times: dict[str, list[float]] = {name: [] for name in ways}
@@ -75,14 +77,12 @@ def one_look(ways: dict[str, Callable[[Tensor], object]], images: Tensor, rounds
     return {name: statistics.median(values[5:]) for name, values in times.items()}
 
 
-@torch.inference_mode()
-def compare(name: str, folder: Path, rounds: int) -> bool:
+def compare(name: str, folder: Path, rounds: int, data_dir: Path | None) -> bool:
     """Whether both files of the model agree with it; a line is printed for each."""
     trained = load_trained(name)
-    model, (images, source) = Portable(trained.model), pictures_of(trained)
-    with torch.inference_mode(False):
-        write_portable(trained, "onnx", folder / "model.onnx")
-        write_portable(trained, "torch", folder / "model.pt2")
+    model, (images, source) = Portable(trained.model), pictures_of(trained, data_dir)
+    write_portable(trained, "onnx", folder / "model.onnx")
+    write_portable(trained, "torch", folder / "model.pt2")
     ways = {"onnx": session_of(folder / "model.onnx"), "torch": torch.export.load(folder / "model.pt2").module()}
     agreed = True
     for kind, run in ways.items():
@@ -101,10 +101,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", help="names or folders of weights")
     parser.add_argument("--rounds", type=int, default=100, help="looks that are timed")
+    parser.add_argument("--data-dir", type=Path, help="where data sets are that the cache folder does not have")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        agreed = [compare(name, Path(folder), options.rounds) for name in options.models]
+        agreed = [compare(name, Path(folder), options.rounds, options.data_dir) for name in options.models]
     return 0 if all(agreed) else 1
 
 

@@ -7,6 +7,7 @@ from PIL import Image, ImageDraw
 from stawm.data import load_data
 from stawm.data.prepare.digit import as_digit
 from stawm.data.prepare.parts import parts_of, things_in
+from tiny_seed import SHIFT
 
 Lines = list[list[tuple[int, int]]]
 ONE: Lines = [[(50, 10), (50, 90)]]
@@ -28,8 +29,32 @@ def drawn(lines: Lines, size: tuple[int, int] = (100, 100)) -> np.ndarray:
 
 def test_cells_that_touch_at_a_corner_are_one_part():
     cells = np.array([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1]], bool)
-    assert sorted(map(sorted, parts_of(cells))) == [[(0, 0), (1, 1)], [(1, 3), (2, 3)]]
+    assert sorted(map(sorted, parts_of(cells))) == [[(0, 0, 1), (1, 1, 2)], [(1, 3, 4), (2, 3, 4)]]
     assert parts_of(np.zeros((3, 3), bool)) == []
+
+
+def test_parts_are_those_that_a_flood_from_cell_to_cell_finds():
+    chance = np.random.default_rng(SHIFT)
+    for _ in range(200):
+        cells = chance.random(chance.integers(1, 12, 2)) < chance.random()
+        found = [
+            sorted((row, at) for row, first, beyond in part for at in range(first, beyond)) for part in parts_of(cells)
+        ]
+        assert sorted(found) == sorted(flooded(cells))
+
+
+def flooded(cells: np.ndarray) -> Lines:
+    """The cells of each part, found one by one."""
+    left = set(zip(*(places.tolist() for places in cells.nonzero()), strict=True))
+    parts: Lines = []
+    while left:
+        part = [left.pop()]
+        for row, column in part:
+            near = {(row + down - 1, column + across - 1) for down, across in np.ndindex(3, 3)} & left
+            left -= near
+            part += near
+        parts.append(sorted(part))
+    return parts
 
 
 @pytest.mark.parametrize("kind", BROKEN)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
+from stawm import __version__
 from stawm.cli import main
 from stawm.errors import CheckpointError
 from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig
@@ -51,6 +52,13 @@ def test_an_onnx_file_answers_as_the_model_does_whatever_the_batch(
     told = session.get_modelmeta().custom_metadata_map
     assert json.loads(told["classes"]) == ["a", "b", "c"]
     assert "28" in told["preparation"]
+    assert json.loads(told["image"]) == {"channels": 1, "height": 28, "width": 28}
+    assert json.loads(told["glimpses"]) == {
+        "count": 2,
+        "height": CONFIG.glimpse_height,
+        "width": CONFIG.glimpse_width,
+    }
+    assert told["stawm"] == __version__
     for count in (1, 5):
         images = torch.rand(count, *CONFIG.image.shape)
         found = session.run(sorted(NAMES), {"images": images.numpy()})

@@ -12,6 +12,7 @@ Examples:
   stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from stawm.cli.options import Device, Images, Json, flag
+from stawm.cli.options import Device, Engine, Images, Json, flag
 from stawm.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from stawm.look.answer import Look
+    from stawm.look.engine import Kind
     from stawm.look.looker import Looker
     from stawm.look.stream import Source
 
@@ -51,6 +53,7 @@ def look(
     most: Annotated[int, arg(metavar="N", help="pictures in the report, the first N")] = 200,
     batch_size: Annotated[int, arg(metavar="N", help="pictures looked at together")] = 64,
     device: Device = "auto",
+    engine: Engine = "torch",
     json: Json = False,
 ) -> int:
     """Show pictures to a trained model: what it saw, believed and drew, as a table and a report."""
@@ -63,7 +66,7 @@ def look(
     from stawm.page.report import open_report
 
     pictures = pictures_in(list(images)) if images else _examples()
-    looker, file = _looker(weights, device), out or (None if json else REPORT)
+    looker, file = _looker(weights, device, engine), out or (None if json else REPORT)
     told = _Told()
     with _bar() as bar, ExitStack() as stack:
         report = None
@@ -176,15 +179,19 @@ def _examples() -> "list[tuple[str, Source]]":
     return [(example.name, example.png.png()) for example in example_digits()]
 
 
-def _looker(weights: str | None, device: str) -> "Looker":
+def _looker(weights: str | None, device: str, engine: "Kind") -> "Looker":
+    from stawm.look.engine import open_engine
     from stawm.look.looker import Looker, preferred
     from stawm.store.device import usable
     from stawm.store.weights import load_trained
 
+    if engine != "torch" and device not in ("auto", "cpu"):
+        raise UsageError(f"--engine {engine} computes on the CPU, not on {device}; leave one of them out")
     name = weights or preferred()
-    looker = Looker(load_trained(name), Path(name).resolve().name or name)
-    looker.model.to(usable(device))
-    return looker
+    trained = load_trained(name)
+    trained.model.to(usable(device if engine == "torch" else "cpu"))
+    runs = open_engine(trained, engine, lambda line: print(line, file=sys.stderr))
+    return Looker(trained, Path(name).resolve().name or name, runs)
 
 
 def _bar() -> "Progress":

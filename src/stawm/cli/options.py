@@ -22,6 +22,8 @@ def flag(about: str, metavar: str | None = None, hint: str = "", **more: Any) ->
 WHERE = "where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)"
 DataDir = Annotated[Path | None, flag(WHERE, "DIR")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
+ENGINE = "what runs the model: torch; onnx (onnxruntime) and int8 (it, with weights of eight bits) make a graph once"
+Engine = Annotated[Literal["auto", "torch", "onnx", "int8"], arg(help=f"{ENGINE}; auto is onnx if that was made")]
 Images = Annotated[tuple[Path, ...], Positional, flag("pictures, or folders of them", "IMAGES")]
 Json = Annotated[bool, flag("print JSON for scripts, and nothing else")]
 Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from stawm.cli.options import flag
+from stawm.cli.options import Engine, flag
 from stawm.errors import UsageError
 
 WEIGHTS = "names or folders of weights; the first is the default"
@@ -33,6 +33,7 @@ def serve(
     queue: Annotated[int, arg(metavar="N", help="most pictures that wait")] = 128,
     timeout: Annotated[float, arg(metavar="S", help="seconds for one request")] = 20.0,
     threads: Annotated[int, arg(metavar="N", help=THREADS)] = 1,
+    engine: Engine = "auto",
     pictures: Annotated[int, arg(metavar="N", help="most pictures in one request")] = 16,
     body: Annotated[int, arg(metavar="MIB", help="longest body of a request, in MiB")] = 20,
     log: Annotated[Literal["text", "json", "none"] | None, flag(LOG, hint="(text in a terminal, else json)")] = None,
@@ -41,7 +42,9 @@ def serve(
     from stawm.serve.settings import MIB, Settings
 
     kind = log or ("text" if sys.stderr.isatty() else "json")
-    settings = Settings(host, port, weights, workers, batch, queue, timeout, threads, pictures, body * MIB, kind)
+    settings = Settings(
+        host, port, weights, workers, batch, queue, timeout, threads, pictures, body * MIB, kind, engine
+    )
     try:
         from stawm.serve.run import run_server
     except ModuleNotFoundError as failure:

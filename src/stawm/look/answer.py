@@ -6,6 +6,7 @@ A field that is added here is in all of them.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from jaxtyping import Float
@@ -106,6 +107,11 @@ def outlines_of(poses: Float[Tensor, "batch glimpse 2 3"], height: int, width: i
 
 def to_json(value: Any) -> Any:
     """A value as JSON has it: dataclasses are objects, pictures data URLs, numbers have four decimals."""
+    kind = type(value)
+    if kind is float:  # Most are, so these are looked for first.
+        return rounded(value)
+    if kind is tuple or kind is list:
+        return [to_json(one) for one in value]
     if isinstance(value, str | int | None):
         return value
     if isinstance(value, float):
@@ -115,12 +121,17 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Picture):
         return value.url()
     if is_dataclass(value):
-        return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
+        return {name: to_json(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, Mapping):
         return {str(name): to_json(one) for name, one in value.items()}
     if hasattr(value, "tolist"):
         return to_json(value.tolist())
-    raise TypeError(f"a {type(value).__name__} cannot be told in JSON; give numbers, words, lists, arrays or a Picture")
+    raise TypeError(f"a {kind.__name__} cannot be told in JSON; give numbers, words, lists, arrays or a Picture")
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 def rounded(value: float) -> float | None:

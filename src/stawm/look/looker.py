@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from stawm.data.prepare.prepared import Prepared
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.answer import Glimpse, Image, Look, outlines_of
+from stawm.look.engine import Engine, TorchEngine
 from stawm.look.memory_view import MemoryView, memory_views
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
@@ -34,13 +36,17 @@ PREFERRED = ("mnist-sketchpad", "mnist-5k-sketchpad", "mnist-classify-8-fast", "
 class Looker:
     """A trained model that takes glimpses, and what its pictures must look like."""
 
-    def __init__(self, trained: Trained, name: str) -> None:
-        """A looker that calls its model `name`; a model without glimpses is a `UsageError`."""
+    def __init__(self, trained: Trained, name: str, engine: Engine | None = None) -> None:
+        """A looker that calls its model `name` and runs it by `engine` (torch, if none is given).
+
+        A model without glimpses is a `UsageError`.
+        """
         experiment = trained.experiment
         if not isinstance(trained.model, Stawm):
             raise UsageError(f"{name} ({experiment.name}) takes no glimpses, so it cannot look; give another model")
         self.name = name
         self.model: Stawm = trained.model.eval()
+        self.engine: Engine = engine or TorchEngine(self.model)
         self.experiment = experiment
         self.image: ImageConfig = experiment.model.image
         self.glimpses = experiment.model.glimpses
@@ -64,12 +70,11 @@ class Looker:
         """One look at each picture, all of them in one batch; with `memory`, also what the memory held."""
         if not prepared:
             return []
-        device = next(self.model.parameters()).device
-        pixels = torch.stack([one.pixels for one in prepared])
-        episode = self.model(pixels.to(device).float() / 255)
+        episode = self.engine(torch.stack([one.pixels for one in prepared]).float() / 255)
+        looked = bool(episode.poses.isfinite().all())
         for name, answer in episode.answers.items():
             parts = [part for part in vars(answer).values() if isinstance(part, Tensor)] if is_dataclass(answer) else []
-            if not all(part.isfinite().all() for part in (episode.poses, *parts)):
+            if not (looked and all(part.isfinite().all() for part in parts)):
                 raise not_finite(f"the answer of the head {name}", self.model)
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
         views = views_of(self.model, _believed(episode, self.trust), self.classes)
@@ -130,7 +135,7 @@ def glimpses_of(
     count = poses.shape[1]
     height, width = images.shape[-2:]
     outlines, shares = outlines_of(poses.cpu(), height, width), outside(poses).tolist()
-    colours = ["#{:02x}{:02x}{:02x}".format(*colour_of(place, count)) for place in range(count)]
+    colours = _colours(count)
     return [
         [
             {"number": number, "colour": colour, "outline": outline, "outside": share, "glimpse": glimpse}
@@ -138,6 +143,12 @@ def glimpses_of(
         ]
         for row in zip(outlines, shares, pictures_of(glimpses), strict=True)
     ]
+
+
+@cache
+def _colours(count: int) -> tuple[str, ...]:
+    """The colour of each of so many glimpses, as #rrggbb."""
+    return tuple("#{:02x}{:02x}{:02x}".format(*colour_of(place, count)) for place in range(count))
 
 
 def shipped() -> tuple[str, ...]:

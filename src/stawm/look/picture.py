@@ -70,8 +70,9 @@ def picture_of(levels: UInt8[Tensor, "channel height width"]) -> Picture:
 
 def pictures_of(images: Float[Tensor, "batch glimpse channel height width"]) -> list[list[Picture]]:
     """Images in [0, 1] as pictures."""
-    levels = (images.float().clamp(0, 1) * 255).round().to(torch.uint8).cpu()
-    return [[picture_of(one) for one in row] for row in levels]
+    levels = (images.float().clamp(0, 1) * 255).round().to(torch.uint8).cpu().numpy()
+    levels = levels[:, :, 0] if levels.shape[2] == 1 else np.moveaxis(levels, 2, -1)
+    return [[Picture(one) for one in row] for row in levels]
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

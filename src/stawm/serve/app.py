@@ -153,7 +153,8 @@ def application() -> FastAPI:
     """The application of a worker process, whose settings are in its environment, and which ends with its parent."""
     settings = Settings.from_environment()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    return settled_app(open_lookers(settings.weights), settings)
+    settle(settings)  # Engines have as many threads as torch has when they are opened.
+    return settled_app(open_lookers(settings.weights, settings.engine), settings)
 
 
 def settled_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:

@@ -14,6 +14,7 @@ from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.answer import to_json
+from stawm.look.engine import Kind, open_engine
 from stawm.look.looker import Looker, preferred, shipped
 from stawm.serve.apart import lightened
 from stawm.serve.batcher import Batcher, Closed, Done, Full
@@ -153,14 +154,16 @@ class Models:
             pool.shutdown()
 
 
-def open_lookers(weights: Sequence[str]) -> list[Looker]:
+def open_lookers(
+    weights: Sequence[str], engine: Kind = "torch", tell: Callable[[str], None] = lambda line: None
+) -> list[Looker]:
     """A looker for each of these weights (all that come with the package if none), each under a name of its own."""
     lookers: dict[str, Looker] = {}
     for given in dict.fromkeys(weights) or shipped() or [preferred()]:
         trained = load_trained(given)
         name = given if given in shipped() else trained.experiment.name
         unique = next(one for one in chain([name], (f"{name}-{number}" for number in count(2))) if one not in lookers)
-        lookers[unique] = Looker(trained, unique)
+        lookers[unique] = Looker(trained, unique, open_engine(trained, engine, tell))
     return list(lookers.values())
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import uvicorn
 
 from stawm.errors import UsageError
-from stawm.serve.app import settled_app
+from stawm.look.looker import Looker
+from stawm.serve.app import settle, settled_app
 from stawm.serve.models import open_lookers
 from stawm.serve.settings import Settings
 
@@ -41,9 +42,10 @@ def run_server(settings: Settings) -> None:
     """
     with bound(settings.host, settings.port) as listening:
         port = listening.getsockname()[1]
-        lookers = open_lookers(settings.weights)
+        settle(settings)  # Engines have as many threads as torch has when they are opened.
+        lookers = open_lookers(settings.weights, settings.engine, lambda line: print(line, file=sys.stderr))
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        told = f"serving {', '.join(looker.name for looker in lookers)} on http://{host}:{port}/"
+        told = f"serving {', '.join(map(_named, lookers))} on http://{host}:{port}/"
         if not settings.local:
             about = "others can reach this server, and it asks nobody who they are"
             print(f"stawm: warning: {about}; leave out --host {settings.host} if that is not meant", file=sys.stderr)
@@ -64,6 +66,11 @@ def run_server(settings: Settings) -> None:
     except SystemExit as failure:
         if failure.code:
             raise UsageError("the workers could not be started; their messages are above") from failure
+
+
+def _named(looker: Looker) -> str:
+    """The name of a model, and what runs it if that is not torch."""
+    return looker.name if looker.engine.name == "torch" else f"{looker.name} ({looker.engine.name})"
 
 
 def _tell_when_answered(told: str, host: str, port: int) -> None:

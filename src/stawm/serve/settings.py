@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import Annotated, Literal
 
 from stawm.errors import UsageError
+from stawm.look.engine import Kind
 from stawm.ranges import ABOVE_0, AT_LEAST_0, AT_LEAST_1, Range, check_ranges
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -36,6 +37,8 @@ class Settings:
     body: Annotated[int, AT_LEAST_1] = 20 * MIB
     """Most bytes in the body of a request."""
     log: Literal["text", "json", "none"] = "json"
+    engine: Kind = "auto"
+    """What runs the models."""
 
     def __post_init__(self) -> None:
         check_ranges(self, "--")

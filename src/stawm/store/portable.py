@@ -26,7 +26,7 @@ from stawm.files import whole_file
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.draw import Depiction
 from stawm.model.heads.head import Answer
-from stawm.model.stawm import Episode
+from stawm.model.stawm import Episode, Stawm
 from stawm.store.weights import Trained
 
 Kind = Literal["onnx", "torch"]
@@ -73,13 +73,13 @@ def write_portable(trained: Trained, to: Kind, path: Path) -> float:
     They are compared on random pictures, in batches of another size than the file was made with.
     """
     if to == "onnx":
-        _needs_onnx()
+        needs_onnx()
     module = Portable(trained.model).cpu().eval()
     shape = trained.experiment.model.image.shape
     images = torch.rand(EXAMPLES, *shape, generator=torch.Generator().manual_seed(0))
     told = metadata(trained)
-    with whole_file(path) as partial, torch.no_grad(), _quiet():
-        write, run = (_write_onnx, _run_onnx) if to == "onnx" else (_write_torch, _run_torch)
+    with whole_file(path) as partial, torch.no_grad(), quiet():
+        write, run = (write_onnx, _run_onnx) if to == "onnx" else (_write_torch, _run_torch)
         write(module, images, told, partial)
         difference = 0.0
         for count in (1, EXAMPLES - 1):
@@ -95,19 +95,22 @@ def write_portable(trained: Trained, to: Kind, path: Path) -> float:
 
 def metadata(trained: Trained) -> dict[str, str]:
     """What a program must know to use the file."""
-    experiment = trained.experiment
+    experiment, model = trained.experiment, trained.experiment.model
+    glimpses = {"count": model.glimpses, "height": model.glimpse_height, "width": model.glimpse_width}
     return {
         "stawm": __version__,
         "experiment": experiment.name,
         "about": experiment.about,
         "classes": json.dumps(trained.classes),
-        "image": json.dumps(vars(experiment.model.image)),
+        "image": json.dumps(vars(model.image)),
+        "glimpses": json.dumps(glimpses if isinstance(trained.model, Stawm) else None),
         "preparation": learnt_from(experiment.data.name).preparation,
         "terms": learnt_from(experiment.data.name).terms,
     }
 
 
-def _needs_onnx() -> None:
+def needs_onnx() -> None:
+    """Refuse what needs onnxruntime where that is not installed."""
     try:
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
@@ -115,7 +118,8 @@ def _needs_onnx() -> None:
         raise UsageError("ONNX needs onnxscript and onnxruntime: pip install 'stawm[export]'") from failure
 
 
-def _write_onnx(module: Portable, images: Tensor, told: dict[str, str], path: Path) -> None:
+def write_onnx(module: nn.Module, images: Tensor, told: dict[str, str], path: Path) -> None:
+    """Write a module from `images` to named tensors to `path`, for any batch."""
     program = torch.onnx.export(
         module,
         (images,),
@@ -154,8 +158,8 @@ def _run_torch(path: Path, images: Tensor) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the remarks of the exporters, which are for those who write them."""
+def quiet() -> Iterator[None]:
+    """Run without the remarks of the exporters, which are for those who write them."""
     loud = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")]
     before = [logger.level for logger in loud]
     for logger in loud:

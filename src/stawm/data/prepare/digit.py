@@ -85,7 +85,8 @@ def stroke_width(ink: Grey) -> float:
 
     The length is the total variation, which counts a soft edge like a sharp one.
     """
-    padded = np.pad(ink, 1)
+    padded = np.zeros((ink.shape[0] + 2, ink.shape[1] + 2), ink.dtype)
+    padded[1:-1, 1:-1] = ink
     slopes = np.hypot(padded[1:, 1:] - padded[:-1, :-1], padded[1:, :-1] - padded[:-1, 1:]) / np.sqrt(2)
     return float(2 * ink.sum() / max(slopes.sum(), 1e-6) * BOX / max(ink.shape))
 

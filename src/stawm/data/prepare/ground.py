@@ -104,11 +104,11 @@ def _by_border(levels: Levels) -> Reading:
 
 def _crowded(levels: Levels, ground: int) -> bool:
     """Whether much of the border differs from the ground about as much as anything on the picture does."""
-    differences = np.abs(levels.astype(np.int16) - ground)
-    reach = _quantile(differences, FEW)
+    away = np.bincount(np.abs(np.arange(256) - ground), counts_of(levels))
+    reach = _counted_quantile(away, FEW)
     if reach < max(FAINTEST, APART * _noise(levels)):
         return False
-    return bool((_border(differences) > STRONG * reach).mean() > CROWDED)
+    return bool((np.abs(_border(levels).astype(np.int16) - ground) > STRONG * reach).mean() > CROWDED)
 
 
 def _split(levels: Levels) -> Reading | None:
@@ -134,7 +134,7 @@ def _split(levels: Levels) -> Reading | None:
 
 def _unlike_ink(cells: Bool[np.ndarray, "rows columns"]) -> float:
     """How many parts there are, and how much of border and corners they cover, weighed against each other."""
-    masses = [len(part) for part in parts_of(cells)]
+    masses = [sum(beyond - first for _, first, beyond in part) for part in parts_of(cells)]
     border = np.concatenate([cells[0], cells[-1], cells[:, 0], cells[:, -1]]).mean()
     deep = max(min(cells.shape) // 12, 1)
     corners = np.mean([cells[rows, columns].mean() for rows in _ends(deep) for columns in _ends(deep)])
@@ -155,11 +155,11 @@ def _threshold(counts: Int[np.ndarray, "256"]) -> int:
 
 def _edged(picture: Image.Image) -> bool:
     """Whether levels change anywhere within a short way, as at the edge of a stroke; light and shadow change slowly."""
-    return any(_steep(picture.reduce(max(max(picture.size) // edge, 1))) for edge in EDGES)
+    parts = (max(max(picture.size) // edge, 1) for edge in EDGES)
+    return any(_steep(np.asarray(picture.reduce(part) if part > 1 else picture)) for part in parts)
 
 
-def _steep(picture: Image.Image) -> bool:
-    levels = np.asarray(picture)
+def _steep(levels: Levels) -> bool:
     reach = _nearby(levels, np.maximum) - _nearby(levels, np.minimum)
     noise = _noise(levels) if max(levels.shape) > SIDE else 0.0
     return int(reach.max()) >= FAINT_EDGE + NOISE_REACH * noise
@@ -167,29 +167,42 @@ def _steep(picture: Image.Image) -> bool:
 
 def _nearby(levels: Levels, most: np.ufunc) -> Levels:
     """The most (or least) of each pixel and its eight neighbours."""
-    rows = np.pad(levels, 1, "edge")
-    rows = most(most(rows[:-2], rows[1:-1]), rows[2:])
-    return most(most(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
+    rows = levels.copy()
+    most(rows[1:], levels[:-1], out=rows[1:])
+    most(rows[:-1], levels[1:], out=rows[:-1])
+    found = rows.copy()
+    most(found[:, 1:], rows[:, :-1], out=found[:, 1:])
+    most(found[:, :-1], rows[:, 1:], out=found[:, :-1])
+    return found
 
 
 def _noise(levels: Levels, where: Bool[np.ndarray, "height width"] | None = None) -> float:
     """The noise by the steps between neighbours: their quartile, since most may lie on the soft edges of strokes."""
-    steps = np.abs(np.diff(levels.astype(np.int16), axis=1))
+    steps = np.maximum(levels[:, 1:], levels[:, :-1]) - np.minimum(levels[:, 1:], levels[:, :-1])
     steps = steps.ravel() if where is None else steps[where[:, 1:] & where[:, :-1]]
     return STEP_DEVIATION * _quantile(steps, 0.25) if steps.size else 0.0
 
 
-def _quantile(numbers: Int[np.ndarray, "*any"], share: float) -> float:
+def _quantile(numbers: UInt8[np.ndarray, "*any"], share: float) -> float:
     """That of `np.quantile`, by counting, since these are few different numbers."""
-    place = share * (numbers.size - 1)
+    return _counted_quantile(counts_of(numbers), share)
+
+
+def _counted_quantile(counts: Shaped[np.ndarray, "different"], share: float) -> float:
+    """The quantile of numbers, given how often each occurs."""
+    sums = counts.cumsum()
+    place = share * (sums[-1] - 1)
     lower = int(place)
-    low, high = np.searchsorted(np.bincount(numbers.ravel()).cumsum(), (lower + 1, min(lower + 2, numbers.size)))
+    low, high = np.searchsorted(sums, (lower + 1, min(lower + 2, sums[-1])))
     return float(low + (high - low) * (place - lower))
 
 
 def counts_of(levels: UInt8[np.ndarray, "*any"]) -> Int[np.ndarray, "256"]:
-    """How often each level occurs."""
-    return np.bincount(levels.ravel(), minlength=256)
+    """How often each level occurs; counted by Pillow, which is quicker than numpy at this."""
+    if not levels.size:
+        return np.zeros(256, np.int64)
+    rows = levels if levels.ndim == 2 else levels.reshape(1, -1)
+    return np.array(Image.fromarray(np.ascontiguousarray(rows)).histogram())
 
 
 def quantile(counts: np.ndarray, share: float) -> int:

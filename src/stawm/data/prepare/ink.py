@@ -53,7 +53,9 @@ def ink_of(picture: Image.Image, edge: float) -> Ink:
     plain = order[strengths[order] > strengths[counts > 0].max() / 2]
     full = strengths[plain[quantile(counts[plain], 0.5)]]
     shares = (strengths / full).clip(0, 1).astype(np.float32)
-    box = box_of((shares >= edge)[levels])
+    # A look-up would tell the same, and takes longer: shares rise (or fall) with the levels.
+    drawn = np.flatnonzero(shares >= edge)
+    box = box_of(levels <= drawn[-1] if reading.inverted else levels >= drawn[0])
     region = Region(across=reduced, down=reduced).moved(box[0].start, box[1].start)
     everything = shares[levels[box]]
     found = without_specks(everything)

@@ -24,7 +24,9 @@ TALL = 0.5
 
 Ink = Float[np.ndarray, "height width"]
 Cells = Bool[np.ndarray, "rows columns"]
-Part = list[tuple[int, int]]
+Run = tuple[int, int, int]
+"""A row, its first column, and the one beyond its last."""
+Part = list[Run]
 Box = tuple[int, int, int, int]
 """Top, left, bottom and right, the last two one beyond."""
 
@@ -33,42 +35,80 @@ def cells_of(ink: Ink, count: int) -> tuple[Float[np.ndarray, "rows columns"], i
     """The ink in each cell of a grid with at most `count` along the longer edge; and the edge of a cell in pixels."""
     height, width = ink.shape
     cell = -(-max(height, width) // count)
-    padded = np.pad(ink, ((0, -height % cell), (0, -width % cell)))
-    return padded.reshape(padded.shape[0] // cell, cell, -1, cell).sum((1, 3)), cell
+    if cell == 1:
+        return ink, cell
+    rows, columns = -(-height // cell), -(-width // cell)
+    padded = np.zeros((rows * cell, columns * cell), ink.dtype)
+    padded[:height, :width] = ink
+    return padded.reshape(rows, cell, columns, cell).sum((1, 3)), cell
 
 
 def parts_of(drawn: Cells) -> list[Part]:
-    """The cells of each part."""
-    # Places count through the rows of a grid with an empty cell beyond each edge, so that all have eight neighbours.
-    rows = np.pad(drawn, 1)
-    width = rows.shape[1]
-    around = [down + across for down in (-width, 0, width) for across in (-1, 0, 1)]
-    left = set(np.flatnonzero(rows).tolist())
-    parts: list[Part] = []
-    while left:
-        part = [left.pop()]
-        for place in part:
-            for step in around:
-                if place + step in left:
-                    left.remove(place + step)
-                    part.append(place + step)
-        parts.append([(place // width - 1, place % width - 1) for place in part])
-    return parts
+    """The runs of cells of each part: first those that begin highest."""
+    parts: dict[int, Part] = {}
+    owners: dict[Run, int] = {}
+    above: Part = []
+    beside: Part = []
+    last = -1
+    for run in _runs(drawn):
+        row, first, beyond = run
+        if row != last:
+            above, beside, last = beside if row == last + 1 else [], [], row
+        touched = {owners[other] for other in above if other[1] <= beyond and first <= other[2]}
+        owner = min(touched) if touched else len(owners)
+        parts.setdefault(owner, []).append(run)
+        owners[run] = owner
+        beside.append(run)
+        for other in touched - {owner}:
+            joined = parts.pop(other)
+            parts[owner] += joined
+            owners |= dict.fromkeys(joined, owner)
+    return list(parts.values())
+
+
+def _runs(drawn: Cells) -> list[Run]:
+    """The runs of cells, row by row: the row, the first column, and the one beyond the last."""
+    rows, columns = drawn.shape
+    line = np.zeros((rows, columns + 1), bool)  # An empty cell ends every row.
+    line[:, :columns] = drawn
+    flat = line.ravel()
+    edges = (np.flatnonzero(flat[1:] != flat[:-1]) + 1).tolist()
+    if flat.size and flat[0]:
+        edges.insert(0, 0)
+    wide = columns + 1
+    return [
+        (start // wide, start % wide, start % wide + end - start)
+        for start, end in zip(edges[::2], edges[1::2], strict=True)
+    ]
 
 
 def without_specks(ink: Ink) -> Ink:
     """The ink without parts that hold next to none of it: dust, a slip of the pen."""
     height, width = ink.shape
     masses, cell = cells_of(ink, CELLS)
-    kept = np.zeros(masses.shape, bool)
-    for part in parts_of(masses > cell * DRAWN):
-        if sum(masses[place] for place in part) >= SPECK * masses.sum():
-            kept[tuple(zip(*part, strict=True))] = True
+    drawn = masses > cell * DRAWN
+    parts = parts_of(drawn)
+    if not parts:
+        return ink
+    kept = drawn
+    if len(parts) > 1:
+        kept, least = np.zeros_like(drawn), SPECK * masses.sum()
+        for part in parts:
+            if sum(masses[row, first:beyond].sum() for row, first, beyond in part) >= least:
+                for row, first, beyond in part:
+                    kept[row, first:beyond] = True
+        if not kept.any():
+            return ink
     # Faint rims lie in cells of their own: what is beside a kept cell is kept.
-    padded, near = np.pad(kept, 1), np.zeros_like(kept)
-    for down, across in np.ndindex(3, 3):
-        near |= padded[down : down + masses.shape[0], across : across + masses.shape[1]]
-    return ink * near.repeat(cell, 0).repeat(cell, 1)[:height, :width] if kept.any() else ink
+    near = kept.copy()
+    near[1:] |= kept[:-1]
+    near[:-1] |= kept[1:]
+    rows = near.copy()
+    near[:, 1:] |= rows[:, :-1]
+    near[:, :-1] |= rows[:, 1:]
+    if near.all():
+        return ink
+    return ink * near.repeat(cell, 0).repeat(cell, 1)[:height, :width]
 
 
 def things_in(ink: Ink) -> int:
@@ -82,8 +122,8 @@ def things_in(ink: Ink) -> int:
 
 
 def _box(part: Part) -> Box:
-    rows, columns = zip(*part, strict=True)
-    return min(rows), min(columns), max(rows) + 1, max(columns) + 1
+    rows, firsts, beyonds = zip(*part, strict=True)
+    return min(rows), min(firsts), max(rows) + 1, max(beyonds)
 
 
 def _common(one: Box, other: Box) -> Box:
