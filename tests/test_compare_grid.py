@@ -145,7 +145,7 @@ def test_parameters_that_cannot_be_matched_are_told():
     with pytest.raises(UsageError, match=r"cannot be matched.*model.hidden = 2"):
         grid({SIZE: [4, 400]}, (0,), match="model.hidden")
     with pytest.raises(UsageError, match=r"data\.name"):
-        grid({SIZE: [12, 24]}, (0,), match=r"data\.name")
+        grid({SIZE: [12, 24]}, (0,), match="data.name")
 
 
 @pytest.mark.parametrize("base", [TRAINING, QUICK], ids=["train", "recall"])
