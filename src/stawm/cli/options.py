@@ -22,6 +22,7 @@ def flag(about: str, metavar: str | None = None, hint: str = "", **more: Any) ->
 WHERE = "where your data sets are (else $STAWM_DATA, else they are fetched into a cache folder)"
 DataDir = Annotated[Path | None, flag(WHERE, "DIR")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
+Computed = Annotated[Literal["32", "bf16-mixed", "16-mixed"], arg(help="float32, or half precision for products")]
 Images = Annotated[tuple[Path, ...], Positional, flag("pictures, or folders of them", "IMAGES")]
 Json = Annotated[bool, flag("print JSON for scripts, and nothing else")]
 Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]

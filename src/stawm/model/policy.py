@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.model.cell import Cell
+from stawm.precision import exact
 from stawm.vision.glimpse import identity_pose
 
 
@@ -36,7 +37,9 @@ class Emitter(nn.Module):
 
     def forward(self, emission: Float[Tensor, "batch hidden"]) -> Float[Tensor, "batch 2 3"]:
         """The pose A of the next glimpse."""
-        return self.pose(self.dropout(F.relu(self.narrow(emission)))).unflatten(1, (2, 3))
+        narrow = self.dropout(F.relu(self.narrow(emission)))
+        with exact(narrow):
+            return self.pose(narrow.to(self.pose.weight.dtype)).unflatten(1, (2, 3))
 
 
 class Policy(nn.Module):

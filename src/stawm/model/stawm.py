@@ -14,6 +14,7 @@ from stawm.memory.protocol import Memory
 from stawm.model.heads.classify import Classified
 from stawm.model.heads.head import Answer, Answered, Head, Scene
 from stawm.model.policy import Policy, PolicyState
+from stawm.precision import exact, single
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
 from stawm.vision.images import check_images
@@ -199,7 +200,9 @@ class Stawm(nn.Module):
         asking = {name: self.head(name) for name in heads or tuple(self.heads)}
         given = queries or {}
         asked = {name: given[name] if name in given else head.query(context) for name, head in asking.items()}
-        found = self.memory(codes, torch.stack(list(asked.values()), 1))
+        codes = single(codes)
+        with exact(codes):
+            found = self.memory(codes, single(torch.stack(list(asked.values()), 1)))
         recalls = dict(zip(asked, found.recalls.unbind(1), strict=True))
         answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}
         return Remembered(answers, codes, found.state)
