@@ -11,6 +11,7 @@ from stawm.model.heads.draw import Depiction, sampled
 from stawm.model.heads.head import Answered
 from stawm.model.readout import Readout
 from stawm.model.stawm import Encoder
+from stawm.precision import single
 from stawm.vision.canvas import Painting
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.images import check_images
@@ -36,11 +37,11 @@ class BetaVae(nn.Module):
     ) -> Answered:
         """The drawing, sampled in training and of the mean at evaluation; and the belief, always from the mean."""
         features = self.seen(images)
-        mean, log_variance = self.mean(features), self.log_variance(features)
+        mean, log_variance = single(self.mean(features)), single(self.log_variance(features))
         latent = sampled(mean, log_variance, generator) if self.training else mean
-        sketch = self.decoder(F.relu(self.expand(latent)))[:, None]
+        sketch = single(self.decoder(F.relu(self.expand(latent))))[:, None]
         drawn = Depiction(mean[:, None], log_variance[:, None], Painting(torch.sigmoid(sketch), sketch, None))
-        believed = {} if self.classify is None else {"classify": Belief(self.classify(mean)[:, None])}
+        believed = {} if self.classify is None else {"classify": Belief(single(self.classify(mean))[:, None])}
         return Answered({**believed, "draw": drawn})
 
     def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
@@ -67,4 +68,4 @@ class LatentReadout(Readout[BetaVae]):
     def answers(self, features: Float[Tensor, "batch features"]) -> Answered:
         """What the classifier takes these means for."""
         assert self.model.classify is not None
-        return Answered({"classify": Belief(self.model.classify(features)[:, None])})
+        return Answered({"classify": Belief(single(self.model.classify(features))[:, None])})

@@ -21,7 +21,7 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from stawm.cli.options import DataDir, Device, Json, Model, flag
+from stawm.cli.options import Computed, DataDir, Device, Json, Model, flag
 
 
 def evaluate(
@@ -31,6 +31,7 @@ def evaluate(
     controls: Annotated[bool, arg(help="also with memories exchanged and with one query for all")] = False,
     data_dir: DataDir = None,
     device: Device = "auto",
+    precision: Computed = "32",
     json: Json = False,
 ) -> None:
     """Measure a trained model on held-out pictures, after every glimpse."""
@@ -40,7 +41,8 @@ def evaluate(
     from stawm.store.trained import open_trained
 
     trained, pictures = open_trained(model, data, data_dir, device)
-    found = measure(trained.model, pictures, config=trained.experiment.model, trust=trained.trust)
+    options = {"config": trained.experiment.model, "trust": trained.trust, "precision": precision}
+    found = measure(trained.model, pictures, **options)
     controlled, asked = all_controls(trained.model, pictures) if controls else ((), ())
     if json:
         found |= {"controls": [asdict(control) for control in controlled]} if controls else {}

@@ -24,6 +24,7 @@ DataDir = Annotated[Path | None, flag(WHERE, "DIR")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], arg(help="what to compute on; auto is a GPU if there is one")]
 ENGINE = "what runs the model: torch; onnx (onnxruntime) and int8 (it, with weights of eight bits) make a graph once"
 Engine = Annotated[Literal["auto", "torch", "onnx", "int8"], arg(help=f"{ENGINE}; auto is onnx if that was made")]
+Computed = Annotated[Literal["32", "bf16-mixed", "16-mixed"], arg(help="float32, or half precision for products")]
 Images = Annotated[tuple[Path, ...], Positional, flag("pictures, or folders of them", "IMAGES")]
 Json = Annotated[bool, flag("print JSON for scripts, and nothing else")]
 Ledger = Annotated[Path, arg(metavar="DIR", help="the folder of the ledger")]

@@ -48,7 +48,7 @@ def train(
     from stawm.cli.overrides import AllSettings
     from stawm.cli.progress import reporter_for, watch
     from stawm.experiments import own
-    from stawm.training.fit import fit
+    from stawm.training.fit import fit, precision_for
 
     assert isinstance(settings, AllSettings), "`run` gives the settings of the preset"
     experiment, speaks = settings.experiment, first_process() and not json
@@ -57,6 +57,8 @@ def train(
         own.check_size(experiment.model)
         if speaks:
             print(own.told(experiment), flush=True)
+    if speaks:
+        print(precision_for(experiment, folder, resume=resume, accelerator=device), flush=True)
     reporter = reporter_for(json)
     options = {"resume": resume, "data_dir": data_dir, "accelerator": device, "on_step": reporter.step}
     watch(fit(experiment, folder, **options), reporter)

@@ -19,6 +19,7 @@ from stawm.model.heads.head import HEADS, HeadConfig
 from stawm.model.policy import Starts
 from stawm.model.scan import Order
 from stawm.model.stawm import Where
+from stawm.precision import Precision
 from stawm.ranges import ABOVE_0, AT_LEAST_0, BELOW_1, COUNT, SHARE, SIDE, WIDTH, Range, check_ranges, leaves
 
 Record = TypeVar("Record")
@@ -190,6 +191,8 @@ class TrainingConfig:
     """Decay of the running average of the weights (0: none); evaluation and export use the average."""
     settle: Annotated[int, COUNT] = 0
     """Batches of unvaried pictures for new statistics of batch norm: after training, or before a head learns."""
+    precision: Precision = "auto"
+    """Of products and convolutions: float32, or half with weights in float32 (mixed); auto: as the machine suits."""
     checkpoint_every: Annotated[int, COUNT] = 250
     """Steps between checkpoints (0: none); there is always one at the end of an epoch."""
     give_up: Annotated[int, COUNT] = 5

@@ -17,6 +17,7 @@ from stawm.measure.health import health
 from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import HEADS, Answered, Batch, Judge
+from stawm.precision import mixed, resolved
 from stawm.store.checkpoint import not_finite
 from stawm.trust.temperature import calibration_gaps
 from stawm.trust.trust import Trust
@@ -35,6 +36,7 @@ def evaluate(
     config: ModelConfig | None = None,
     engine: "Fabric | None" = None,
     trust: Trust | None = None,
+    precision: str = "32",
 ) -> dict[str, Any]:
     """What the model makes of `images`: `count`, mean `scores` and `terms`, `error_after_glimpse`, and `health`.
 
@@ -42,7 +44,8 @@ def evaluate(
     temperatures of `trust` (`calibrated`).
     Without a `judge`, every answer that the model gives is measured. A read-out also takes stored features. Under
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
-    `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch.
+    `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch. The
+    model computes in `precision`; what it answers is measured in float32.
     """
     if not isinstance(model, nn.Module):
         raise UsageError(f"given a {type(model).__name__} to measure; give a model, as `load` and `build` do")
@@ -55,6 +58,7 @@ def evaluate(
     if config is not None and isinstance(images, ImageSet):
         check_pictures(images, config)
     device = next(model.parameters()).device
+    precision = resolved(precision, device.type).name
     rank, world = (engine.global_rank, engine.world_size) if engine else (0, 1)
     sums: Sums = {}
     with evaluating(model):
@@ -62,7 +66,8 @@ def evaluate(
             # All processes look at the first batch, so that all know the same names; only one of them counts it.
             if place % world == rank or place == 0:
                 batch = batch_of(images, indices, device)
-                answered = model(batch.images)
+                with mixed(precision, device):
+                    answered = model(batch.images)
                 _check_classes(answered, images)
                 found = _measures(model, answered, batch, judge or _plain(answered))
                 measured = {name: float(value) for name, value in found.items()}

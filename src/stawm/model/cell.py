@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from stawm.precision import single
+
 Rows = Float[Tensor, "batch hidden"]
 
 
@@ -97,7 +99,7 @@ class _Step(torch.autograd.Function):
         with torch.autocast(message.device.type, enabled=False):
             seen, before = message.to(weights.inputs.dtype), hidden.to(weights.inputs.dtype)
             gates = torch.addmm(weights.bias, seen, weights.inputs.t()).addmm_(before, weights.hidden.t())
-            gates = gates.to(torch.promote_types(gates.dtype, torch.float32))
+            gates = single(gates)
             gates[:, : 2 * size].sigmoid_()
             gates[:, 2 * size : 3 * size].tanh_()
             gates[:, 3 * size :].sigmoid_()

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.model.cell import Cell
+from stawm.precision import exact
 from stawm.vision.glimpse import identity_pose
 
 Starts = Literal["one", "grid", "random"]
@@ -63,10 +64,12 @@ class Emitter(nn.Module):
 
     def forward(self, emission: Float[Tensor, "batch hidden"], number: int = 0) -> Float[Tensor, "batch 2 3"]:
         """The pose A of glimpse `number`; those after the last that has a start begin again with the first."""
-        pose = self.pose(self.dropout(F.relu(self.narrow(emission)))).unflatten(1, (2, 3))
-        if self.starts is None:
-            return pose
-        return pose + F.pad(self.starts[number % len(self.starts)].unsqueeze(1), (2, 0))
+        narrow = self.dropout(F.relu(self.narrow(emission)))
+        with exact(narrow):
+            pose = self.pose(narrow.to(self.pose.weight.dtype)).unflatten(1, (2, 3))
+            if self.starts is None:
+                return pose
+            return pose + F.pad(self.starts[number % len(self.starts)].unsqueeze(1), (2, 0))
 
 
 class Policy(nn.Module):

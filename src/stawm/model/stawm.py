@@ -15,6 +15,7 @@ from stawm.model.heads.classify import Classified
 from stawm.model.heads.head import Answer, Answered, Head, Scene
 from stawm.model.policy import Policy
 from stawm.model.scan import Scan
+from stawm.precision import exact, single
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
 from stawm.vision.images import check_images, halves
@@ -249,7 +250,9 @@ class Stawm(nn.Module):
         given = queries or {}
         asked = {name: given[name] if name in given else head.query(context) for name, head in asking.items()}
         rows = [query if query.dim() == 3 else query.unsqueeze(1) for query in asked.values()]
-        found = self.memory(codes, torch.cat(rows, 1))
+        codes = single(codes)
+        with exact(codes):
+            found = self.memory(codes, single(torch.cat(rows, 1)))
         parts = dict(zip(asked, found.recalls.split([part.shape[1] for part in rows], 1), strict=True))
         recalls = {name: part if asked[name].dim() == 3 else part[:, 0] for name, part in parts.items()}
         answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}

@@ -50,6 +50,8 @@ class Checkpoint:
     seconds: float
     """Time spent on the epoch that is under way."""
     tensors: dict[str, Tensor] = field(repr=False)
+    precision: str = "32"
+    """In which the run computes, whatever machine it goes on on."""
     records: list[dict[str, Any]] | None = None
     """Those of the epochs done; none where an earlier version wrote it."""
 
@@ -135,6 +137,17 @@ def records_of(run: Path) -> list[dict[str, Any]]:
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
             continue
     return []
+
+
+def precision_of(run: Path) -> str | None:
+    """The precision that the run was begun in, from its newest checkpoint; none if it has no whole one."""
+    for path in reversed(list_checkpoints(run)):
+        try:
+            with safe_open(path, framework="pt") as file:
+                return parsed((file.metadata() or {})["state"]).get("precision", "32")
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
+            continue
+    return None
 
 
 def begin(run: Path, experiment: Experiment) -> None:

@@ -19,9 +19,10 @@ from stawm.training.trainer import Trainer
 class Books:
     """What a run writes down, and goes on from."""
 
-    def __init__(self, run: Path, experiment: Experiment, feed: Feed, trainer: Trainer) -> None:
+    def __init__(self, run: Path, experiment: Experiment, feed: Feed, trainer: Trainer, precision: str = "32") -> None:
         """The books of the run in the folder `run`; nothing is written before they are opened."""
         self.run, self.experiment, self.feed, self.trainer = run, experiment, feed, trainer
+        self.precision = precision
         self.engine, self.journal = trainer.engine, None
         self.lock = RunLock(run)
 
@@ -77,6 +78,7 @@ class Books:
             world=self.engine.world_size,
             checksum=self.feed.train.checksum,
             tensors=tensors,
+            precision=self.precision,
             records=self.journal.entries,
             **vars(progress),
         )

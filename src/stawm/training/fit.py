@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from stawm.files import placed
 from stawm.measure.evaluate import evaluate
 from stawm.measure.health import died, warnings
 from stawm.measure.sums import HEALTH, SCORE, TERM, averaged
+from stawm.precision import Chosen, resolved
 from stawm.store import checkpoint as checkpoints
 from stawm.training.batch_norm import settle
 from stawm.training.books import Books
@@ -41,14 +43,16 @@ def fit(
     names. `on_step` sees every step. Under `torchrun` every process calls this and the first one writes; `run` must be
     a folder that all of them see.
     """
-    engine, run = start_engine(accelerator), placed(run)
+    run = placed(run)
     experiment = _experiment(experiment, run, resume)
+    precision = precision_for(experiment, run, resume=resume, accelerator=accelerator).name
+    engine = start_engine(accelerator, precision)
     if data is not None and not isinstance(data, Splits):
         raise UsageError(f"given a {type(data).__name__} as data; give Splits(train, test) of two ImageSets")
     pictures = data or load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     feed = Feed(experiment, pictures, engine)
     trainer = Trainer(engine, experiment, feed.steps)
-    with Books(run, experiment, feed, trainer) as books:
+    with Books(run, experiment, feed, trainer, precision) as books:
         progress = books.open(resume)
         epochs = [entry for entry in read_metrics(run) if entry["epoch"] <= progress.epoch]
         _check_alive(epochs, experiment, feed.chance)
@@ -64,6 +68,15 @@ def fit(
             yield record
             epochs.append(record.to_dict())
             _check_alive(epochs, experiment, feed.chance)
+
+
+def precision_for(
+    experiment: Experiment, run: Path | str, *, resume: bool = False, accelerator: str = "auto"
+) -> Chosen:
+    """What a run computes in: as it was begun, whatever machine that was, or what its setting means on this one."""
+    begun = checkpoints.precision_of(placed(run)) if resume else None
+    chosen = resolved(begun or experiment.training.precision, accelerator)
+    return replace(chosen, why="as this run was begun") if begun else chosen
 
 
 def _check_alive(epochs: Sequence[dict[str, Any]], experiment: Experiment, chance: float) -> None:

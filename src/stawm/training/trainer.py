@@ -2,7 +2,7 @@
 
 import copy
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -76,13 +76,18 @@ class Trainer:
         self.model = build(experiment.model)
         self.taught = learning_part(self.model, self.config)
         self.judge = judge_of(experiment)
-        self.optimiser = optimiser_for(self.model, self.config)
+        self.optimiser = optimiser_for(self.model, self.config, fused=self._scaler is None)
         self.average = copy.deepcopy(self.model).to(engine.device) if self.config.average else None
         self.judged = self.taught if self.average is None else learning_part(self.average, self.config)
         if self.average is not None:
             self.average.requires_grad_(False)
         self._learner, self._stepper = engine.setup(Learner(self.taught, self.judge), self.optimiser)
         torch.manual_seed(seed_of(experiment.seed, engine.global_rank))
+
+    @property
+    def _scaler(self) -> object | None:
+        """What scales losses, so that their gradients can be held in float16; none in any other precision."""
+        return getattr(self.engine.strategy.precision, "scaler", None)
 
     @property
     def exported(self) -> Model:
@@ -111,11 +116,16 @@ class Trainer:
         named = self._learner(images, labels, examine=examine)
         loss = torch.stack([value for name, value in named.items() if name.startswith(TERM)]).sum()
         self.engine.backward(loss)
+        self.engine.strategy.precision.unscale_gradients(self.optimiser)
         limit = self.config.clip_norm if self.config.clip_norm > 0 else math.inf
         norm = clip_grad_norm_(self.model.parameters(), limit)
         names = [*named, GRADIENT_NORM]
         values = torch.stack([*(value.detach().to(norm.dtype) for value in named.values()), norm])
         measured = dict(zip(names, values.tolist(), strict=True))
+        if self._scaler is not None and not math.isfinite(measured[GRADIENT_NORM]):
+            del measured[
+                GRADIENT_NORM
+            ]  # The scale was too large: this step is left out, and the next one has a smaller.
         self._check_finite(measured, step)
         self._stepper.step()
         if self.average is not None:
@@ -128,6 +138,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "average": self.average.state_dict() if self.average is not None else {},
             "optimiser": optimiser_tensors(self.optimiser),
+            "scaler": _as_tensors(self.engine.strategy.precision.state_dict()),
             "random": random_tensors(self.engine),
         }
         return {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
@@ -149,6 +160,8 @@ class Trainer:
             if self.average is not None:
                 self.average.load_state_dict(checkpoint.part("average"))
             restore_optimiser(self.optimiser, checkpoint.part("optimiser"))
+            scales = {name: value.item() for name, value in checkpoint.part("scaler").items()}
+            self.engine.strategy.precision.load_state_dict(scales)
             restore_random(self.engine, checkpoint.part("random"))
         except (RuntimeError, ValueError, KeyError) as failure:
             reason = " ".join(str(failure).split())
@@ -172,3 +185,7 @@ class Trainer:
                 f"step {step + 1}: {wrong[0]}; the last checkpoint is kept; try a lower training.learning_rate (here "
                 f"{rate:.3g}), a longer training.warmup ({self.config.warmup}) or a smaller training.clip_norm ({clip})"
             )
+
+
+def _as_tensors(numbers: dict[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.tensor(value) for name, value in numbers.items()}

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.precision import single
 from stawm.vision.glimpse import paste
 
 EDGE = 1e-6
@@ -93,7 +94,7 @@ class BernoulliCanvas:
         generator: torch.Generator | None = None,
     ) -> Painting:
         """The painting of these sketches by these inverse poses; `sample` draws masks, else they are their means."""
-        pasted = _pasted(torch.sigmoid(_single(sketches)), poses, height, width)
+        pasted = _pasted(torch.sigmoid(single(sketches)), poses, height, width)
         colours, alpha = pasted[:, :, :-1], pasted[:, :, -1:]
         if sample:
             noise = torch.rand(alpha.shape, generator=generator, dtype=alpha.dtype, device=alpha.device)
@@ -139,10 +140,5 @@ def _logit(share: Tensor) -> Tensor:
 
 def _pasted(sketches: Tensor, poses: Tensor, height: int, width: int) -> Tensor:
     """All sketches, pasted in one call."""
-    flat = paste(_single(sketches).flatten(0, 1), _single(poses).flatten(0, 1), height, width)
+    flat = paste(single(sketches).flatten(0, 1), single(poses).flatten(0, 1), height, width)
     return flat.unflatten(0, sketches.shape[:2])
-
-
-def _single(numbers: Tensor) -> Tensor:
-    """The same in single precision at least: half cannot hold a place, a sum of sketches, or an alpha near one."""
-    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.precision import exact, single
+
 PROBES = 9
 
 
@@ -23,6 +25,13 @@ def cut(
     images: Float[Tensor, "batch channel height width"], pose: Float[Tensor, "batch 2 3"], height: int, width: int
 ) -> Float[Tensor, "batch channel glimpse_height glimpse_width"]:
     """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names."""
+    if not torch.is_autocast_enabled(images.device.type):
+        return _sampled(images, pose, height, width)
+    with exact(images):  # Places need single precision: in half, a pixel of 28 is not told from the next but one.
+        return _sampled(single(images), single(pose), height, width)
+
+
+def _sampled(images: Tensor, pose: Tensor, height: int, width: int) -> Tensor:
     grid = F.affine_grid(pose, [images.shape[0], images.shape[1], height, width], align_corners=True)
     return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
 

@@ -6,6 +6,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.precision import single
+
 
 class GlimpseNorm(nn.Module):
     """Batch normalisation whose running mean and variance are kept apart for each glimpse.
@@ -41,6 +43,7 @@ class GlimpseNorm(nn.Module):
     def _joined(self, maps: Tensor, running_mean: Tensor, running_var: Tensor) -> Tensor:
         from torch.distributed.nn.functional import all_reduce  # A build of torch without processes does not have it.
 
+        maps = single(maps)
         own = torch.cat([maps.sum((0, 2, 3)), maps.square().sum((0, 2, 3)), maps.new_tensor([maps[:, 0].numel()])])
         joined: Tensor = all_reduce(own)  # Its gradient is the sum of the gradients of all processes.
         total, square, count = joined.split([maps.shape[1], maps.shape[1], 1])

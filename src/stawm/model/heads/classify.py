@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
 from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Order, Query, Scene, Score
+from stawm.precision import single
 from stawm.ranges import AT_LEAST_0, SHARE, WIDTH
 
 
@@ -119,7 +120,7 @@ class ClassificationHead(Head):
         generator: Generator | None = None,
     ) -> Classified:
         """The belief after each glimpse."""
-        return Classified(query, recalls, self.classify(recalls))
+        return Classified(query, recalls, single(self.classify(recalls)))
 
 
 def _labels(batch: Batch) -> Int[Tensor, "batch"]:

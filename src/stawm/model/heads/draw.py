@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Query, Scene, Score
+from stawm.precision import single
 from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, WIDTH
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas, Painting
 from stawm.vision.decoders import ConvDecoder
@@ -128,7 +129,7 @@ class DrawingHead(Head):
     ) -> Drawn:
         """The drawing on a canvas of the picture's size: sampled in training, of means at evaluation, so it repeats."""
         assert scene.inverses is not None, "a head that pastes is given inverse poses"
-        mean, log_variance = self.mean(recalls), self.log_variance(recalls)
+        mean, log_variance = single(self.mean(recalls)), single(self.log_variance(recalls))
         sketches = self.sketches(sampled(mean, log_variance, generator) if self.training else mean)
         painting = self.canvas.paint(
             sketches, scene.inverses, scene.height, scene.width, sample=self.training, generator=generator

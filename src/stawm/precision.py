@@ -1,0 +1,71 @@
+"""In which precision a model computes: what a setting means on a machine, and what stays in single precision always."""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from stawm.errors import UsageError
+
+Precision = Literal["auto", "32", "bf16-mixed", "16-mixed"]
+"""32 is float32; in the others products and convolutions are in half precision (autocast), and weights in float32."""
+HALVES = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A precision that a machine computes in, and why."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"precision {self.name}: {self.why}"
+
+
+def resolved(asked: str, accelerator: str = "auto") -> Chosen:
+    """What `asked` means on this machine; what it cannot do is a `UsageError`.
+
+    "auto" is float32: half precision has not been seen to learn as well, nor to be quicker, on a machine that has it in
+    hardware. There it says so, for who wants to try.
+    """
+    if asked not in get_args(Precision):
+        raise UsageError(f"unknown precision {asked!r}; choose {', '.join(get_args(Precision))}")
+    on_gpu = torch.cuda.is_available() and accelerator in ("auto", "cuda", "gpu")
+    if asked == "16-mixed" and not on_gpu:
+        raise UsageError("precision 16-mixed is for GPUs, and this is to compute on something else; choose bf16-mixed")
+    if asked != "auto":
+        slow = "" if asked == "32" or _has_bf16(on_gpu) else ", which this machine computes slowly, without hardware"
+        return Chosen(asked, f"as asked{slow}")
+    if _has_bf16(on_gpu):
+        return Chosen("32", "the default; this machine has bfloat16 in hardware, try --training.precision bf16-mixed")
+    return Chosen("32", "this machine has no bfloat16 in hardware")
+
+
+def mixed(precision: str, device: torch.device | str) -> AbstractContextManager[object]:
+    """A context in which a model computes in this precision, which may not be auto."""
+    if precision == "32":
+        return nullcontext()
+    return torch.autocast(torch.device(device).type, HALVES[precision])
+
+
+def exact(like: Tensor) -> AbstractContextManager[object]:
+    """A context in which nothing on the device of `like` is cast to half precision."""
+    if torch.compiler.is_exporting() or not torch.is_autocast_enabled(like.device.type):
+        return nullcontext()
+    return torch.autocast(like.device.type, enabled=False)
+
+
+def single(numbers: Tensor) -> Tensor:
+    """The same in single precision at least: half cannot hold a place, a long sum, or an alpha near one."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
+
+
+def _has_bf16(on_gpu: bool) -> bool:
+    """Whether the GPU, or this CPU, multiplies bfloat16 in hardware."""
+    if on_gpu:
+        return torch.cuda.get_device_capability() >= (8, 0)
+    known = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(bool(getattr(torch.cpu, name, bool)()) for name in known)
