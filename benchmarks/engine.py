@@ -46,22 +46,29 @@ def files_of(trained: Trained, count: int, data_dir: Path | None) -> tuple[list[
     return [picture_of(one).png() for one in images], name
 
 
-def in_turn(ways: dict[str, Callable[[int], object]], rounds: int) -> dict[str, list[float]]:
+CLOCKS = {"wall": time.perf_counter, "processor": time.thread_time}
+
+
+def in_turn(
+    ways: dict[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
+) -> dict[str, list[float]]:
     """The milliseconds of each way in each round; the one that begins changes."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + WARM_UP):
         names = list(ways)
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            started = time.perf_counter()
+            started = clock()
             ways[name](number)
-            took = 1000 * (time.perf_counter() - started)
+            took = 1000 * (clock() - started)
             if number >= WARM_UP:
                 times[name].append(took)
     return times
 
 
-def timed(lookers: dict[str, Looker], files: list[bytes], batch: int, rounds: int) -> dict[str, dict[str, float]]:
+def timed(
+    lookers: dict[str, Looker], files: list[bytes], batch: int, rounds: int, clock: Callable[[], float]
+) -> dict[str, dict[str, float]]:
     """Medians of each engine, and how many times as fast as torch it is."""
     ready = [prepared(lookers["torch"], file) for file in files]
     images = torch.stack([one.pixels for one in ready]).float() / 255
@@ -80,14 +87,13 @@ def timed(lookers: dict[str, Looker], files: list[bytes], batch: int, rounds: in
 
     found: dict[str, dict[str, float]] = {name: {} for name in lookers}
     for stage, make in (("model", lambda one: run(one.engine)), ("look", look), ("whole", whole)):
-        times = in_turn({name: make(looker) for name, looker in lookers.items()}, rounds)
+        times = in_turn({name: make(looker) for name, looker in lookers.items()}, rounds, clock)
         for name, values in times.items():
             found[name][stage] = statistics.median(values)
             ratios = [first / second for first, second in zip(times["torch"], values, strict=True)]
             found[name][f"{stage}_ratio"] = statistics.median(ratios)
-    preparing = in_turn(
-        {"": lambda number: [prepared(lookers["torch"], files[place]) for place in some(number)]}, rounds
-    )
+    alone = {"": lambda number: [prepared(lookers["torch"], files[place]) for place in some(number)]}
+    preparing = in_turn(alone, rounds, clock)
     for values in found.values():
         values["preparation"] = statistics.median(preparing[""])
     return found
@@ -131,7 +137,7 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
     return {
         "model": name,
         "pictures": f"{len(files)} of {source}",
-        "times": {batch: timed(lookers, files, batch, given.rounds) for batch in given.batches},
+        "times": {batch: timed(lookers, files, batch, given.rounds, CLOCKS[given.clock]) for batch in given.batches},
         "differences": {kind: differences(looks["torch"], looks[kind]) for kind in KINDS[1:]},
     }
 
@@ -158,6 +164,7 @@ def main() -> int:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16])
     parser.add_argument("--pictures", type=int, default=256)
     parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: what others take does not count")
     parser.add_argument("--json", action="store_true", help="one JSON record a line")
     given = parser.parse_args()
     torch.set_num_threads(1)

@@ -5,7 +5,7 @@
 Three parts, on one thread, in a few minutes:
 
 - `step`: a training step of `mnist-classify-8` on random pictures, with one dial changed at a time: the size of the
-  memory, the number of glimpses, the batch, the side of the picture. Peak memory is that of a process of its own.
+  memory, the number of glimpses, the batch, the side of the picture. Peak memory is that of a fork of its own (Linux).
 - `processes`: the step of one process, and of two under torchrun with a batch each: the share of ideal is the time of
   the one over that of the two.
 - `layer`: the memory alone, forward and backward, every recall asked for: trace, matrix, and the rule as the paper
@@ -43,13 +43,8 @@ from stawm.training.trainer import Trainer
 from train_step import Equations
 
 PRESET = "mnist-classify-8"
-BASE = {"memory": 256, "glimpses": 8, "batch": 32, "side": 28}
-DIALS = {
-    "memory": (64, 128, 256, 512, 1024),
-    "glimpses": (1, 2, 4, 8, 16),
-    "batch": (8, 16, 32, 64, 128),
-    "side": (20, 28, 40, 56),
-}
+BASE = {"memory": 256, "glimpses": 8, "batch": 16, "side": 28}
+DIALS = {"memory": (64, 256, 512, 1024), "glimpses": (2, 4, 8, 16), "batch": (4, 16, 32, 64), "side": (20, 28, 40, 56)}
 TITLES = {"memory": "size of the memory", "glimpses": "glimpses", "batch": "batch", "side": "side of the picture"}
 SEQUENCES, SIZES, WIDTH, LENGTH, ROWS = (4, 8, 16, 32, 64, 128), (16, 32, 64, 128, 256), 64, 16, 16
 MIB = 2**20
@@ -71,7 +66,11 @@ def stepper(dials: dict[str, int]) -> Callable[[], None]:
     """A training step, ready to be called again and again."""
     trainer = Trainer(start_engine("cpu"), experiment_of(dials), 10_000)
     images, labels = torch.rand(dials["batch"], 1, dials["side"], dials["side"]), torch.arange(dials["batch"]) % 10
-    return lambda: trainer.step(images, labels, 0) and None
+
+    def step() -> None:
+        trainer.step(images, labels, 0)
+
+    return step
 
 
 def in_turn(tasks: dict[Any, Callable[[], None]], rounds: int, clock: Callable[[], float]) -> dict[Any, float]:
@@ -103,8 +102,8 @@ def steps(rounds: int) -> list[dict[str, Any]]:
     """Time and peak memory of a step for each setting of each dial."""
     points = {(dial, value): BASE | {dial: value} for dial, values in DIALS.items() for value in values}
     alike = {json.dumps(dials): dials for dials in points.values()}
+    peaks = {key: peak_of(dials) for key, dials in alike.items()}  # First, while this process is small.
     took = in_turn({key: stepper(dials) for key, dials in alike.items()}, rounds, time.process_time)
-    peaks = {key: child("--peak", key)["peak"] for key in alike}
     return [
         {"dial": dial, "value": value, "seconds": took[json.dumps(dials)], "peak": peaks[json.dumps(dials)]}
         for (dial, value), dials in points.items()
@@ -112,13 +111,20 @@ def steps(rounds: int) -> list[dict[str, Any]]:
 
 
 def peak_of(dials: dict[str, int]) -> int:
-    """Bytes by which setting up and two steps raise this process's resident size."""
-    stepper(BASE | {"memory": 8, "glimpses": 1, "batch": 2})()
-    before, _ = resident()
-    step = stepper(dials)
-    step()
-    step()
-    return resident()[1] - before
+    """Bytes by which setting up and two steps raise the resident size of a process that is forked for it."""
+    reader, writer = os.pipe()
+    if (process := os.fork()) == 0:
+        Path("/proc/self/clear_refs").write_text("5")  # The peak is counted from here on.
+        before, _ = resident()
+        step = stepper(dials)
+        step()
+        step()
+        os.write(writer, str(resident()[1] - before).encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(process, 0)
+    with os.fdopen(reader) as found:
+        return int(found.read())
 
 
 def processes(rounds: int) -> dict[str, float]:
@@ -257,13 +263,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, help="where to write the charts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers too")
-    parser.add_argument("--peak", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--walk", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    if given.peak:
-        print(json.dumps({"peak": peak_of(given.peak)}))
-        return
     if given.walk:
         walk(given.walk)
         return
