@@ -13,6 +13,7 @@ Examples:
   stawm ask scene.png --model runs/scenes-4-ask-seed0 --json | jq '.recalled.cells[].prediction'
 """
 
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from stawm.look.asked import Asked, CellRecall, ClassRecall
 
 EMPTY = "-"
-DEMO = ("3", "7", None, "1")
+DEMO = ("3", "2", None, "1")
 """What is in the cells of the scene that is shown to a model if nobody gives one."""
 NOTHING = "nothing to see, so nothing is remembered"
 MODEL = "scenes-4-ask"
@@ -62,7 +63,7 @@ def ask(
     asked = asked_of(rememberer, _scene(pictures))
     if out is not None:
         _write(asked, out)
-    told = only(asked, number, name)
+    told = replace(asked, recalled=asked.recalled and only(asked.recalled, number, name))
     print(dumps(to_json(told), allow_nan=False) if json else "\n".join(_lines(told, number, name)))
 
 

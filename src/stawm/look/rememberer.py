@@ -12,7 +12,7 @@ from stawm.data.prepare.prepared import Prepared
 from stawm.data.prepare.scene import in_cells
 from stawm.errors import UsageError
 from stawm.look.answer import Glimpse, Image
-from stawm.look.asked import SURE, Asked, CellRecall, ClassRecall, Kept, Recollection, Seen
+from stawm.look.asked import SURE, CellRecall, ClassRecall, Kept, Recollection, Seen
 from stawm.look.looker import Looker, glimpses_of
 from stawm.look.picture import picture_of
 from stawm.model.heads.draw import DrawingHead, Drawn
@@ -190,13 +190,12 @@ class Rememberer:
         return ClassRecall(self.classes[place], remembered, belief.index(sure) + 1, sure, tuple(belief))
 
 
-def only(asked: Asked, at: int | None, where: str | None) -> Asked:
+def only(recalled: Recollection, at: int | None, where: str | None) -> Recollection:
     """The answers about one cell, one class or both; all, if none is named. The whole redrawing goes with all."""
-    if asked.recalled is None or (at is None and where is None):
-        return asked
-    cells = tuple(one for one in asked.cells if one.number == at)
-    classes = tuple(one for one in asked.classes if one.name == where)
-    return Asked(asked.seen, Recollection(cells, classes, None))
+    if at is None and where is None:
+        return recalled
+    cells = tuple(one for one in recalled.cells if one.number == at)
+    return Recollection(cells, tuple(one for one in recalled.classes if one.name == where), None)
 
 
 def _row(batch: Tensor | None, row: int) -> Tensor | None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -30,6 +31,7 @@ from stawm.serve.guard import Guard, Metrics
 from stawm.serve.looking import DESCRIBED, Looks, answer, request_type
 from stawm.serve.models import Model, Models, open_lookers
 from stawm.serve.refusal import Problem, Refusal, told
+from stawm.serve.remembering import Answered, Remembered, ask, ask_type, remember, remember_type
 from stawm.serve.settings import LOCAL, Settings
 
 ABOUT = "Pictures in; where a STAWM model looked, what it saw, drew and believed out."
@@ -39,7 +41,7 @@ REFUSED = {
     408: "The body was too slow.",
     413: "Too long, or full of more values than a request needs.",
     415: "Not JSON, or compressed.",
-    422: "A field that is wrong or unknown, too many pictures, a model that is not here, or not a picture.",
+    422: "A field that is wrong or unknown, too many pictures, a model that is not here, no picture, or no memory.",
     503: "Too much to do; Retry-After says when to ask again.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -92,14 +94,19 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
         api.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)
     api.add_middleware(Guard, settings=settings, metrics=metrics)
     _add_looks(api, models, metrics)
+    _add_questions(api, models, metrics)
     _add_facts(api, models, metrics)
     _add_pages(api)
     return api
 
 
+def _body(kind: type[BaseModel]) -> dict[str, Any]:
+    content = {"application/json": {"schema": kind.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
 def _add_looks(api: FastAPI, models: Models, metrics: Metrics) -> None:
     kind = request_type(models.settings.pictures, models.names)
-    body = {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}
 
     @api.post(
         "/api/look",
@@ -107,10 +114,36 @@ def _add_looks(api: FastAPI, models: Models, metrics: Metrics) -> None:
         description="Pictures that come at the same time, in one request or several, go through the model together.",
         response_model=Looks,
         responses=PROBLEMS,
-        openapi_extra={"requestBody": body},
+        openapi_extra=_body(kind),
     )
     async def look(request: Request) -> Response:
         return await answer(request, kind, models, metrics)
+
+
+def _add_questions(api: FastAPI, models: Models, metrics: Metrics) -> None:
+    scenes, questions = remember_type(models), ask_type(models)
+
+    @api.post(
+        "/api/remember",
+        summary="Look at a scene once, and keep what was seen",
+        description="No question is known yet. What is kept comes back as a token, with which questions are asked.",
+        response_model=Remembered,
+        responses=PROBLEMS,
+        openapi_extra=_body(scenes),
+    )
+    async def remember_(request: Request) -> Response:
+        return await remember(request, scenes, models, metrics)
+
+    @api.post(
+        "/api/ask",
+        summary="Ask what was where",
+        description="The answer comes out of the memory that the token holds, and of nothing else.",
+        response_model=Answered,
+        responses=PROBLEMS,
+        openapi_extra=_body(questions),
+    )
+    async def ask_(request: Request) -> Response:
+        return await ask(request, questions, models)
 
 
 def _add_facts(api: FastAPI, models: Models, metrics: Metrics) -> None:

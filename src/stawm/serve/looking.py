@@ -5,9 +5,10 @@ import binascii
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, create_model, model_validator
 from starlette.datastructures import Headers
@@ -19,12 +20,16 @@ from stawm.data.prepare.given import open_given
 from stawm.errors import DataError
 from stawm.look.answer import Look
 from stawm.look.looker import Looker
+from stawm.serve.batcher import Done
 from stawm.serve.guard import Metrics
 from stawm.serve.models import File, Models, Picture
 from stawm.serve.refusal import Refusal, busy, clean, told
 from stawm.serve.settings import MIB
 
 NAME_LENGTH = 100
+Found = TypeVar("Found")
+Result = TypeVar("Result")
+Asked = TypeVar("Asked", bound=BaseModel)
 DATA_URI = re.compile(r"data:[\w.+/-]{0,100}(?:;[\w.+=-]{1,100})*;base64,", re.ASCII | re.IGNORECASE)
 LONGEST_HEAD = 500
 DESCRIBED = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
@@ -55,8 +60,8 @@ class LookRequest(BaseModel):
         """The name and the file of each picture."""
         names = self.names or [""] * len(self.images)
         for number, (image, given) in enumerate(zip(self.images, names, strict=True), 1):
-            name = clean(given[: 10 * NAME_LENGTH])[:NAME_LENGTH].strip() or f"picture {number}"
-            yield name, _file(image, name)
+            name = named(given, f"picture {number}")
+            yield name, file_of(image, name)
 
 
 @dataclass(frozen=True)
@@ -72,31 +77,49 @@ class Looks:
 
 async def answer(request: Request, kind: type[LookRequest], models: Models, metrics: Metrics) -> Response:
     """The looks at the pictures of a request of this kind, within the limits."""
+
+    def understood(body: bytearray, ends: float) -> tuple[str, bool, list[Picture | File]]:
+        asked = read_request(kind, body)
+        name = asked.model or models.names[0]
+        return name, asked.memory, list(prepared(asked, models.lookers[name], ends))
+
+    async def worked(found: tuple[str, bool, list[Picture | File]]) -> tuple[str, Done[bytes]]:
+        name, memory, given = found
+        pictures = [await ready(one, models, models.lookers[name]) for one in given]
+        request.state.pictures = len(pictures)
+        return name, await asyncio.wrap_future(models.submit(name, pictures, memory))
+
+    (name, done), milliseconds = await within_limits(request, models, understood, worked)
+    request.state.batch = done.batch
+    metrics.looked(name, len(done.results), done.batch)
+    end = json.dumps({"model": name, "milliseconds": milliseconds})
+    content = b'{"looks":[' + b",".join(done.results) + b"]," + end[1:].encode()
+    return Response(content, media_type="application/json")
+
+
+async def within_limits(
+    request: Request,
+    models: Models,
+    understood: Callable[[bytearray, float], Found],
+    worked: Callable[[Found], Awaitable[Result]],
+) -> tuple[Result, float]:
+    """What is worked out of a body, and the milliseconds that it took; refused where it is too much or too late.
+
+    `understood` is called in a thread with the body and the time at which it is too late.
+    """
     check_kind(request.headers)
     started, timeout = time.perf_counter(), models.settings.timeout
     body = await body_of(request, models)
     size, left = len(body), timeout - (time.perf_counter() - started)
-
-    def understood() -> tuple[str, bool, list[Picture | File]]:
-        asked = read_request(kind, body)
-        name = asked.model or models.names[0]
-        return name, asked.memory, list(prepared(asked, models.lookers[name], started + timeout))
-
     with models.admitted(size):
         try:
             async with asyncio.timeout(left):
-                name, memory, given = await models.aside(size, understood)
-                del body, understood
-                pictures = [await ready(one, models, models.lookers[name]) for one in given]
-                request.state.pictures = len(pictures)
-                done = await asyncio.wrap_future(models.submit(name, pictures, memory))
+                found = await models.aside(size, partial(understood, body, started + timeout))
+                del body
+                result = await worked(found)
         except TimeoutError:
             raise busy(f"the answer was not there within {timeout:g} s; try again later") from None
-    request.state.batch = done.batch
-    metrics.looked(name, len(pictures), done.batch)
-    end = json.dumps({"model": name, "milliseconds": round(1000 * (time.perf_counter() - started), 1)})
-    content = b'{"looks":[' + b",".join(done.results) + b"]," + end[1:].encode()
-    return Response(content, media_type="application/json")
+    return result, round(1000 * (time.perf_counter() - started), 1)
 
 
 async def body_of(request: Request, models: Models) -> bytearray:
@@ -165,7 +188,7 @@ def check_kind(headers: Headers) -> None:
         raise Refusal(415, f"POST application/json with base64 pictures; {what}")
 
 
-def read_request(kind: type[LookRequest], body: bytes | bytearray) -> LookRequest:
+def read_request(kind: type[Asked], body: bytes | bytearray) -> Asked:
     """What `body` asks; a `Refusal` says what is wrong with it."""
     try:
         return kind.model_validate_json(body)
@@ -181,7 +204,13 @@ def _refusal(error: Any) -> Refusal:
     return Refusal(422, f"{about}{wrong[0].lower()}{wrong[1:]}; /api/docs describes a request")
 
 
-def _file(image: str, name: str) -> bytes:
+def named(given: str, otherwise: str) -> str:
+    """What a client calls a picture, fit to be shown; `otherwise` if nothing is left of that."""
+    return clean(given[: 10 * NAME_LENGTH])[:NAME_LENGTH].strip() or otherwise
+
+
+def file_of(image: str, name: str) -> bytes:
+    """The picture file that a data URL or base64 holds."""
     start = DATA_URI.match(image, 0, LONGEST_HEAD)
     if image.startswith("data:") and not start:
         raise Refusal(422, f"{told(name)} is a data URI without base64; begin it with data:image/png;base64,")

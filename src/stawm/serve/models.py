@@ -8,18 +8,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.experiments.experiment import ImageConfig
 from stawm.look.answer import to_json
+from stawm.look.asked import Kept, Recollection
 from stawm.look.engine import Kind, open_engine
 from stawm.look.looker import Looker, preferred, shipped
+from stawm.look.rememberer import Rememberer, only
 from stawm.serve.apart import lightened
 from stawm.serve.batcher import Batcher, Closed, Done, Full
 from stawm.serve.refusal import Refusal, busy
 from stawm.serve.settings import Settings
+from stawm.serve.token import Tokens
 from stawm.store.weights import load_trained
 
 DECODERS = 2
@@ -30,6 +33,18 @@ LARGE = 8
 Result = TypeVar("Result")
 Picture = tuple[Prepared, str]
 File = tuple[bytes, str]
+Question = tuple[Kept, int | None, str | None]
+"""A memory, and the cell and the class that are asked about."""
+REMEMBER, ASK = "remember", "ask"
+"""Kinds of work beside looks."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells that can be asked about."""
+
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,8 @@ class Model:
     glimpses: int
     default: bool
     about: str
+    grid: Grid | None
+    """The cells of a scene that it can be asked about; null for a model that looks at single things."""
 
 
 class Models:
@@ -52,7 +69,10 @@ class Models:
     def __init__(self, lookers: Sequence[Looker], settings: Settings) -> None:
         self.settings = settings
         self.lookers = {looker.name: looker for looker in lookers}
-        self.batchers = {name: _batcher(looker, settings) for name, looker in self.lookers.items()}
+        found = {name: Rememberer.of(looker) for name, looker in self.lookers.items()}
+        self.rememberers = {name: one for name, one in found.items() if one is not None}
+        self.tokens = {name: Tokens(one) for name, one in self.rememberers.items()}
+        self.batchers = {name: self._batcher(name) for name in self.lookers}
         self._small = ThreadPoolExecutor(DECODERS, thread_name_prefix="small")
         self._large = ThreadPoolExecutor(1, thread_name_prefix="large")
         self._under_way: Counter[str] = Counter()
@@ -69,6 +89,11 @@ class Models:
         """How many pictures wait."""
         return sum(batcher.waiting for batcher in self.batchers.values())
 
+    @property
+    def token_lengths(self) -> list[int]:
+        """Letters of the tokens of each model that can be asked."""
+        return [tokens.length for tokens in self.tokens.values()]
+
     def about(self) -> list[Model]:
         """What /api/models answers."""
         return [
@@ -76,14 +101,22 @@ class Models:
                 *(name, looker.classes, looker.draws, looker.classifies, looker.image, looker.glimpses),
                 default=name == self.names[0],
                 about=looker.experiment.about,
+                grid=self._grid(name),
             )
             for name, looker in self.lookers.items()
         ]
 
-    def submit(self, name: str, pictures: Sequence[Picture], memory: bool) -> "Future[Done[bytes]]":
-        """The looks of a model at these pictures, each as JSON."""
+    def _grid(self, name: str) -> Grid | None:
+        one = self.rememberers.get(name)
+        return one and Grid(one.rows, one.columns)
+
+    def submit(self, name: str, items: Sequence[Any], kind: Hashable) -> "Future[Done[bytes]]":
+        """What a model makes of these items, each as JSON.
+
+        Looks at pictures (the kind says whether with their memory), what is kept of scenes, or answers to questions.
+        """
         try:
-            return self.batchers[name].submit(pictures, memory)
+            return self.batchers[name].submit(items, kind)
         except Full:
             raise busy("too many pictures are waiting already; try again in a second") from None
         except Closed:
@@ -146,6 +179,28 @@ class Models:
         finally:
             self._arriving.pop(limit, None)
 
+    def _batcher(self, name: str) -> Batcher[Any, bytes]:
+        looker = self.lookers[name]
+
+        def work(items: list[Any], kind: Hashable) -> list[bytes]:
+            if kind == REMEMBER:
+                made = self._remembered(name, items)
+            elif kind == ASK:
+                made = _answered(self.rememberers[name], items)
+            else:
+                prepared, names = [one for one, _ in items], [called for _, called in items]
+                made = looker.look(prepared, names, memory=bool(kind))
+            # Written out here, since one thread after the other is quicker than two that fight over the interpreter.
+            return [json.dumps(to_json(one), separators=(",", ":")).encode() for one in made]
+
+        return Batcher(work, batch=self.settings.batch, queue=self.settings.queue, name=f"look-{name}")
+
+    def _remembered(self, name: str, scenes: list[Picture]) -> list[dict[str, Any]]:
+        """What was seen of each scene, and the token of what was kept."""
+        found = self.rememberers[name].remember([one for one, _ in scenes], [called for _, called in scenes])
+        tokens = [None if kept is None else self.tokens[name].of(kept) for _, kept in found]
+        return [{**to_json(seen), "memory": token} for (seen, _), token in zip(found, tokens, strict=True)]
+
     def close(self) -> None:
         """Finish what waits, and end."""
         for batcher in self.batchers.values():
@@ -167,11 +222,7 @@ def open_lookers(
     return list(lookers.values())
 
 
-def _batcher(looker: Looker, settings: Settings) -> Batcher[Picture, bytes]:
-    def look(pictures: list[Picture], memory: Hashable) -> list[bytes]:
-        prepared, names = [one for one, _ in pictures], [name for _, name in pictures]
-        seen = looker.look(prepared, names, memory=bool(memory))
-        # Written out here, since one thread after the other is quicker than two that fight over the interpreter.
-        return [json.dumps(to_json(one), separators=(",", ":")).encode() for one in seen]
-
-    return Batcher(look, batch=settings.batch, queue=settings.queue, name=f"look-{looker.name}")
+def _answered(rememberer: Rememberer, questions: list[Question]) -> list[Recollection]:
+    """The answer of each memory to its question."""
+    recalled = rememberer.ask([kept for kept, _, _ in questions])
+    return [only(one, at, where) for one, (_, at, where) in zip(recalled, questions, strict=True)]

@@ -6,6 +6,8 @@ import { element, percent, pixels } from "./elements.js";
 import { MemoryView } from "./memory.js";
 import { Overlay } from "./overlay.js";
 import { NOTHING, Player, several, strange } from "./player.js";
+import { Remember } from "./remember.js";
+import { tabbed } from "./tabs.js";
 import { themed } from "./theme.js";
 
 const LIVE = 120;
@@ -15,6 +17,11 @@ const at = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const state = { models: [], question: null, player: null, memory: null, timer: null, look: null, sheet: null };
 
+const remembering = new Remember(at("scene-desk"), { complain, still });
+const tabs = tabbed(() => {
+  complain("");
+  state.player?.pause();
+});
 const pad = new Pad(at("pad"), { onStart: started, onChange: inked });
 const overlay = new Overlay(at("overlay"));
 const asker = new Asker({
@@ -39,7 +46,7 @@ function failed(sentence) {
 /** Ask for a look; `play` says whether it is then played from its first glimpse. */
 function ask(image, name, play) {
   const sheet = pad.empty && !pad.picture ? null : pad.sheet;
-  state.question = { image, name, play, sheet, model: at("model").value || undefined, memory: remembering() };
+  state.question = { image, name, play, sheet, model: at("model").value || undefined, memory: unfolded() };
   asker.ask(state.question);
 }
 
@@ -122,19 +129,19 @@ function emptied() {
   invite();
 }
 
-function remembering() {
+function unfolded() {
   return at("memory-toggle").getAttribute("aria-expanded") === "true";
 }
 
 function remember() {
-  state.memory = remembering() && state.look?.memory ? new MemoryView(state.look) : null;
+  state.memory = unfolded() && state.look?.memory ? new MemoryView(state.look) : null;
   at("memory").replaceChildren(...(state.memory ? [state.memory.element] : []));
-  at("memory").hidden = !remembering();
+  at("memory").hidden = !unfolded();
   if (state.memory) state.memory.show(state.player.number);
 }
 
 at("memory-toggle").addEventListener("click", () => {
-  const open = !remembering();
+  const open = !unfolded();
   at("memory-toggle").setAttribute("aria-expanded", String(open));
   at("memory-toggle").textContent = open ? "Hide the memory" : "Show the memory";
   remember();
@@ -197,10 +204,12 @@ at("file").addEventListener("change", async () => {
   await opened([...at("file").files]);
   at("file").value = "";
 });
-document.addEventListener("paste", (event) => opened([...(event.clipboardData?.files ?? [])]));
+document.addEventListener("paste", (event) => {
+  if (tabs.at("look")) opened([...(event.clipboardData?.files ?? [])]);
+});
 document.addEventListener("dragover", (event) => {
   event.preventDefault();
-  document.body.classList.add("dropping");
+  if (tabs.at("look")) document.body.classList.add("dropping");
 });
 document.addEventListener("dragleave", (event) => {
   if (!event.relatedTarget) document.body.classList.remove("dropping");
@@ -208,9 +217,10 @@ document.addEventListener("dragleave", (event) => {
 document.addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("dropping");
-  opened([...(event.dataTransfer?.files ?? [])]);
+  if (tabs.at("look")) opened([...(event.dataTransfer?.files ?? [])]);
 });
 document.addEventListener("keydown", (event) => {
+  if (!tabs.at("look")) return;
   if ((event.ctrlKey || event.metaKey) && event.key === "z" && !pad.empty) undo();
   else if (event.target === document.body && KEYS.includes(event.key)) state.player?.key(event);
 });
@@ -233,8 +243,10 @@ function describe() {
 
 async function begin() {
   const [models, examples] = await Promise.all([fetched("/api/models"), fetched("/api/examples")]);
-  state.models = models;
-  at("model").replaceChildren(...models.map((model) =>
+  const askable = models.filter(({ grid }) => grid);
+  state.models = askable.length < models.length ? models.filter(({ grid }) => !grid) : models;
+  remembering.begin(askable, examples);
+  at("model").replaceChildren(...state.models.map((model) =>
     element("option", { value: model.name, text: model.name, selected: model.default, title: model.about })));
   describe();
   at("examples").replaceChildren(...examples.map((example) => element("button", {
