@@ -193,6 +193,8 @@ def layers(rounds: int) -> list[dict[str, Any]]:
 
 def panel(axes: Any, across: str, lines: dict[str, tuple[list[float], list[float]]], title: str) -> None:
     """Lines over doubling numbers, both scales logarithmic."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
     for (name, (at, values)), colour in zip(lines.items(), LINES, strict=False):
         axes.plot(at, values, color=hex_of(colour), marker="o", lw=1.6, label=name)
     axes.set_xscale("log", base=2)
@@ -200,6 +202,8 @@ def panel(axes: Any, across: str, lines: dict[str, tuple[list[float], list[float
     at = next(iter(lines.values()))[0]
     axes.set_xticks(at, [f"{value:g}" for value in at])
     axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.set_xlabel(across)
     axes.set_title(title)
 
@@ -219,6 +223,8 @@ def draw(found: dict[str, Any], folder: Path) -> None:
                 at = [row["value"] for row in rows]
                 for line, (key, factor, told) in enumerate((("seconds", 1e3, "ms a step"), ("peak", 1 / MIB, "MiB"))):
                     axes = figure.add_subplot(2, 4, 4 * line + column + 1)
+                    every = [factor * row[key] for row in found["step"]]
+                    axes.set_ylim(0.8 * min(every), 1.25 * max(every))
                     panel(axes, title, {dial: (at, [factor * row[key] for row in rows])}, told)
         if "layer" in found:
             charts["scaling-layer"] = figure = Figure(figsize=(9, 4.2), dpi=100)
@@ -263,6 +269,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, help="where to write the charts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers too")
+    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="numbers of before, not measured again")
     parser.add_argument("--walk", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -270,7 +277,10 @@ def main() -> None:
         walk(given.walk)
         return
     measure = {"step": steps, "processes": processes, "layer": layers}
-    found = {part: measure[part](given.rounds) for part in given.parts}
+    found: dict[str, Any] = {}
+    for file in given.read or ():
+        found |= json.loads(file.read_text())
+    found |= {part: measure[part](given.rounds) for part in given.parts} if not given.read else {}
     tell(found)
     if given.json:
         write_bytes(given.json, json.dumps(found).encode())

@@ -190,6 +190,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--weights", help="a name or a folder (the default of the server)")
+    parser.add_argument("--engine", default="torch", help="what runs the model in the server (torch)")
     parser.add_argument("--threads", type=int, default=1, help="of torch in the server (1)")
     parser.add_argument("--looks", type=int, default=500, help="for the latency")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64], help="for the throughput")
@@ -198,7 +199,8 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=MARKS[-1], help="for the memory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
-    given.options = ["--threads", str(given.threads), *(["--weights", given.weights] if given.weights else [])]
+    given.options = ["--threads", str(given.threads), "--engine", given.engine]
+    given.options += ["--weights", given.weights] if given.weights else []
     measure = {"latency": latency, "throughput": throughput, "memory": memory, "batching": batching}
     found: dict[str, Any] = {}
     for part in given.parts:
