@@ -92,7 +92,9 @@ def timed(
             found[name][stage] = statistics.median(values)
             ratios = [first / second for first, second in zip(times["torch"], values, strict=True)]
             found[name][f"{stage}_ratio"] = statistics.median(ratios)
-    alone = {"": lambda number: [prepared(lookers["torch"], files[place]) for place in some(number)]}
+    alone: dict[str, Callable[[int], object]] = {
+        "": lambda number: [prepared(lookers["torch"], files[place]) for place in some(number)]
+    }
     preparing = in_turn(alone, rounds, clock)
     for values in found.values():
         values["preparation"] = statistics.median(preparing[""])

@@ -18,7 +18,7 @@ from stawm.measure.controls import another, controls
 from stawm.measure.evaluate import evaluate
 from stawm.model.stawm import Stawm
 from stawm.store.weights import export
-from tiny_model import head_of, heads, stawm
+from tiny_model import emitter_of, head_of, heads, stawm
 from tiny_run import TINY, digits, some
 
 
@@ -33,7 +33,7 @@ def model() -> Stawm:
         torch.nn.init.normal_(weights, std=2.0)
     with torch.no_grad():
         asking.mul_(3)
-        model.policy.emitter.pose.weight.normal_(0, 0.5)
+        emitter_of(model).pose.weight.normal_(0, 0.5)
     return model
 
 

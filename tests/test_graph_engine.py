@@ -25,6 +25,7 @@ from stawm.model.stawm import Stawm
 from stawm.serve.models import open_lookers
 from stawm.store.weights import Trained, export, load_trained
 from tiny_drawing import drawing_config, drawing_model
+from tiny_model import emitter_of
 from tiny_trust import trust_for
 
 pytest.importorskip("onnxruntime")
@@ -50,7 +51,7 @@ def moved(poses: float) -> Trained:
     made = trained_model()
     assert isinstance(made.model, Stawm)
     with torch.no_grad():
-        made.model.policy.emitter.pose.bias.add_(poses)
+        emitter_of(made.model).pose.bias.add_(poses)
     return made
 
 

@@ -20,6 +20,7 @@ from stawm.training.fit import fit, precision_for
 from stawm.training.trainer import Trainer
 from stawm.vision.glimpse import cut
 from stawm.vision.norms import GlimpseNorm
+from tiny_model import memory_of
 from tiny_run import TINY, digits
 
 BF16 = replace(TINY, training=replace(TINY.training, precision="bf16-mixed", epochs=1))
@@ -63,7 +64,7 @@ def test_answers_losses_and_statistics_stay_single(name: str):
         kept = [answered.poses, answered.glimpses, answered.codes, answered.state.codes, answered.state.responses]
         kept += [answered.answers["classify"].logits, answered.answers["draw"].canvas, answered.answers["draw"].mean]
         assert all(part.dtype == torch.float32 for part in kept)
-        assert model.memory.rates().delta.dtype == torch.float64
+        assert memory_of(model).rates().delta.dtype == torch.float64
     norms = [part for part in model.modules() if isinstance(part, GlimpseNorm)]
     assert all(norm.running_mean.dtype == norm.running_var.dtype == torch.float32 for norm in norms)
     torch.stack(list(terms.values())).sum().backward()

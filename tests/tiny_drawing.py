@@ -15,7 +15,7 @@ from stawm.model.heads.head import HeadConfig
 from stawm.model.stawm import Stawm
 from stawm.show.sheet import Colour
 from stawm.vision.canvas import Painting
-from tiny_model import SMALL, small
+from tiny_model import SMALL, policy_of, small
 
 TEAL, PINK, LIME = (0, 128, 128), (255, 0, 200), (120, 255, 0)
 """Colours that no figure draws with."""
@@ -32,8 +32,9 @@ def drawing_model(config: ModelConfig) -> Stawm:
     """An untrained model, set so that its poses and inverse poses differ from picture to picture."""
     model = small(**{part.name: getattr(config, part.name) for part in fields(config)})
     with torch.no_grad():
-        assert model.policy.inverse is not None
-        model.policy.inverse.pose.weight.normal_(0, 0.5)
+        inverse = policy_of(model).inverse
+        assert inverse is not None
+        inverse.pose.weight.normal_(0, 0.5)
     return model.eval()
 
 

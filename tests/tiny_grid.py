@@ -46,5 +46,11 @@ def comparison(
                 )
             )
     made = [Side(name, tuple(labels)) for name, labels in sides.items()]
-    told = {"name": "tiny", "task": "recall", "preset": "recall", "command": "stawm compare recall", "matched": ""}
+    told: dict[str, Any] = {
+        "name": "tiny",
+        "task": "recall",
+        "preset": "recall",
+        "command": "stawm compare recall",
+        "matched": "",
+    }
     return Comparison(**told | {"sides": tuple(made), "seeds": (0, 1), "settings": {}, "cells": tuple(cells)} | more)

@@ -15,6 +15,7 @@ from stawm.memory.hebb_rosenblatt import HebbRosenblatt, HebbRosenblattConfig
 from stawm.model.heads.classify import ClassificationHead, ClassifyConfig
 from stawm.model.heads.draw import DrawConfig, DrawingHead
 from stawm.model.heads.head import HeadConfig
+from stawm.model.policy import Emitter, Policy
 from stawm.model.stawm import Stawm
 from tiny_seed import SHIFT
 
@@ -60,11 +61,20 @@ def memory_of(model: Stawm) -> HebbRosenblatt:
     return model.memory
 
 
+def policy_of(model: Stawm) -> Policy:
+    assert isinstance(model.policy, Policy)
+    return model.policy
+
+
+def emitter_of(model: Stawm) -> Emitter:
+    return policy_of(model).emitter
+
+
 def small(seed: int = 0, **changes: Any) -> Stawm:
     torch.manual_seed(seed + SHIFT)
     model = stawm(replace(SMALL, **changes))
     with torch.no_grad():
-        model.policy.emitter.pose.weight.normal_(0, 0.5)
+        emitter_of(model).pose.weight.normal_(0, 0.5)
     return model
 
 

@@ -187,7 +187,8 @@ class Stawm(nn.Module):
 
     def _scanned(self, gaze: Gaze, count: int) -> Gaze:
         """The gaze after `count` glimpses at places that are given: none waits for another, so all are one batch."""
-        policy, looks = gaze.policy, []
+        policy: Any = gaze.policy
+        looks = []
         for _ in range(count):
             policy, emission, pose = self.policy.emit(policy)
             looks.append((emission, pose, self.policy.pasted(policy, emission, pose)))
