@@ -129,7 +129,8 @@ class Scenes(DataSet):
             )
         digits = MNIST if found[7] == MNIST.name else MNIST_5K
         shape, items = (1, layout.height, layout.width), (fewest, most)
-        return replace(self, name=f"{name}:{argument}", layout=layout, items=items, digits=digits, shape=shape)
+        own = {"shape": shape, "items": items, "layout": layout, "digits": digits, "terms": digits.terms}
+        return replace(self, name=f"{name}:{argument}", **own)
 
     def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
         """Scenes to learn from and scenes held out, of different digits."""

@@ -61,7 +61,7 @@ SCENES_4_ASK = Experiment(
     ),
     data=DataConfig(name="scenes:2x2+4:1-4", rotate=0.0),
     training=TrainingConfig(
-        epochs=20, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
+        epochs=16, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.1, average=0.99
     ),
 )
 
