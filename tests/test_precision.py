@@ -11,7 +11,8 @@ from stawm.errors import UsageError
 from stawm.experiments.build import build, judge_of
 from stawm.experiments.presets import preset
 from stawm.measure.evaluate import evaluate
-from stawm.model.heads.head import Batch
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
+from stawm.model.heads.head import Batch, Scene
 from stawm.model.stawm import Stawm
 from stawm.precision import Chosen, resolved
 from stawm.store.checkpoint import newest_checkpoint, precision_of
@@ -63,7 +64,7 @@ def test_answers_losses_and_statistics_stay_single(name: str):
         kept = [answered.poses, answered.glimpses, answered.codes, answered.state.codes, answered.state.responses]
         kept += [answered.answers["classify"].logits, answered.answers["draw"].canvas, answered.answers["draw"].mean]
         assert all(part.dtype == torch.float32 for part in kept)
-        assert model.memory.rates().delta.dtype == torch.float64
+        assert isinstance(model.memory, HebbRosenblatt) and model.memory.rates().delta.dtype == torch.float64
     norms = [part for part in model.modules() if isinstance(part, GlimpseNorm)]
     assert all(norm.running_mean.dtype == norm.running_var.dtype == torch.float32 for norm in norms)
     torch.stack(list(terms.values())).sum().backward()
@@ -76,8 +77,6 @@ def test_what_is_written_is_recalled_exactly_under_autocast():
     assert isinstance(model, Stawm)
     codes, query = torch.rand(2, 3, model.memory.size), torch.rand(2, model.memory.size)
     context = torch.rand(2, model.context.features)
-    from stawm.model.heads.head import Scene
-
     plain = model.ask(context, codes, Scene(0, 0, None), queries={"classify": query})
     with torch.autocast("cpu", torch.bfloat16):
         mixed = model.ask(context, codes, Scene(0, 0, None), queries={"classify": query})

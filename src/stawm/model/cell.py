@@ -42,7 +42,9 @@ class Cell(nn.LSTMCell):
     Under autocast products are in half precision; gates, hidden and cell states stay as precise as the weights are.
     """
 
-    def forward(self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]
+    ) -> tuple[Rows, Rows]:
         """The next hidden and cell state; what is returned knows the weights, so give it to the next step as it is."""
         if torch.compiler.is_compiling() or torch.compiler.is_exporting() or torch._C._get_tracing_state():
             return super().forward(message, state)
@@ -75,7 +77,9 @@ class _Shared(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *_: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
         run = torch._C._current_graph_task_id()
         found = ctx.met.get(run, [])
         ctx.met.clear()
@@ -113,7 +117,7 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, of_hidden: Tensor | None, of_cell: Tensor | None
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
         seen, before, cell, gates, bounded = ctx.saved_tensors
