@@ -9,8 +9,9 @@ take turns, so that a busy machine disturbs both alike, and medians are compared
 counter (matrix products and convolutions, forward and backward) and set against the rate of one large matrix product in
 the same run and precision.
 
-With --forms the memory's trace is set against its matrix. The matrix is measured twice: `matrix` is the package's own form, which updates in place and reads each W once for query
-and next code together; `equations` is the rule as the paper writes it, one tensor operation for each symbol.
+With --forms the memory's trace is set against its matrix, twice: `matrix` is the package's own form, which updates in
+place and reads each W once for query and next code together; `equations` is the rule as the paper writes it, one tensor
+operation for each symbol.
 """
 
 import argparse
