@@ -130,3 +130,11 @@ def test_evaluation_in_half_precision_is_near():
     plain, mixed = (evaluate(model, pictures, precision=kind) for kind in ("32", "bf16-mixed"))
     assert plain["terms"] != mixed["terms"]
     assert mixed["terms"]["cross_entropy"] == pytest.approx(plain["terms"]["cross_entropy"], rel=0.05)
+
+
+def test_sizes_can_be_found_without_numbers():
+    with torch.device("meta"):
+        model = build(preset("mnist-5k-sketchpad").model)
+        answered = model(torch.rand(2, 1, 28, 28))
+        answered.answers["classify"].logits.sum().backward()
+    assert answered.answers["draw"].canvas.shape == (2, 1, 28, 28)
