@@ -11,7 +11,7 @@ from stawm.errors import UsageError
 from stawm.experiments.build import build, judge_of
 from stawm.experiments.presets import preset
 from stawm.measure.evaluate import evaluate
-from stawm.model.heads.head import Batch
+from stawm.model.heads.head import Batch, Scene
 from stawm.model.stawm import Stawm
 from stawm.precision import Chosen, resolved
 from stawm.store.checkpoint import newest_checkpoint, precision_of
@@ -77,8 +77,6 @@ def test_what_is_written_is_recalled_exactly_under_autocast():
     assert isinstance(model, Stawm)
     codes, query = torch.rand(2, 3, model.memory.size), torch.rand(2, model.memory.size)
     context = torch.rand(2, model.context.features)
-    from stawm.model.heads.head import Scene
-
     plain = model.ask(context, codes, Scene(0, 0, None), queries={"classify": query})
     with torch.autocast("cpu", torch.bfloat16):
         mixed = model.ask(context, codes, Scene(0, 0, None), queries={"classify": query})
@@ -132,3 +130,11 @@ def test_evaluation_in_half_precision_is_near():
     plain, mixed = (evaluate(model, pictures, precision=kind) for kind in ("32", "bf16-mixed"))
     assert plain["terms"] != mixed["terms"]
     assert mixed["terms"]["cross_entropy"] == pytest.approx(plain["terms"]["cross_entropy"], rel=0.05)
+
+
+def test_sizes_can_be_found_without_numbers():
+    with torch.device("meta"):
+        model = build(preset("mnist-5k-sketchpad").model)
+        answered = model(torch.rand(2, 1, 28, 28))
+        answered.answers["classify"].logits.sum().backward()
+    assert answered.answers["draw"].canvas.shape == (2, 1, 28, 28)

@@ -51,11 +51,17 @@ def mixed(precision: str, device: torch.device | str) -> AbstractContextManager[
     return torch.autocast(torch.device(device).type, HALVES[precision])
 
 
+def is_mixed(like: Tensor) -> bool:
+    """Whether products on the device of `like` are in half precision now; never while a model is exported."""
+    kind = like.device.type
+    if torch.compiler.is_exporting() or not torch.amp.is_autocast_available(kind):
+        return False
+    return torch.is_autocast_enabled(kind)
+
+
 def exact(like: Tensor) -> AbstractContextManager[object]:
     """A context in which nothing on the device of `like` is cast to half precision."""
-    if torch.compiler.is_exporting() or not torch.is_autocast_enabled(like.device.type):
-        return nullcontext()
-    return torch.autocast(like.device.type, enabled=False)
+    return torch.autocast(like.device.type, enabled=False) if is_mixed(like) else nullcontext()
 
 
 def single(numbers: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from stawm.precision import single
+from stawm.precision import exact, is_mixed, single
 
 Rows = Float[Tensor, "batch hidden"]
 
@@ -42,7 +42,9 @@ class Cell(nn.LSTMCell):
     Under autocast products are in half precision; gates, hidden and cell states stay as precise as the weights are.
     """
 
-    def forward(self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]
+    ) -> tuple[Rows, Rows]:
         """The next hidden and cell state; what is returned knows the weights, so give it to the next step as it is."""
         if torch.compiler.is_compiling() or torch.compiler.is_exporting() or torch._C._get_tracing_state():
             return super().forward(message, state)
@@ -55,11 +57,11 @@ class Cell(nn.LSTMCell):
         """The weights now, in the precision of products."""
         own = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         met: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
-        kind, precision = self.weight_ih.device.type, self.weight_ih.dtype
-        if torch.is_autocast_enabled(kind):
-            precision = torch.get_autocast_dtype(kind)
+        precision = self.weight_ih.dtype
+        if is_mixed(self.weight_ih):
+            precision = torch.get_autocast_dtype(self.weight_ih.device.type)
         token: Any = _Shared.apply(met, *own)
-        with torch.no_grad(), torch.autocast(kind, enabled=False):
+        with torch.no_grad(), exact(self.weight_ih):
             inputs, hidden = (weight.detach().to(precision) for weight in own[:2])
             return Weights(inputs, hidden, (own[2] + own[3]).to(precision), token, met)
 
@@ -75,14 +77,16 @@ class _Shared(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *_: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
         run = torch._C._current_graph_task_id()
         found = ctx.met.get(run, [])
         ctx.met.clear()
         if not found:
             return (None,) * 5
         messages, hidden, gates = (torch.cat(parts) for parts in zip(*found, strict=True))
-        with torch.autocast(gates.device.type, enabled=False):
+        with exact(gates):
             narrow = gates.to(messages.dtype).t()
             bias = gates.sum(0).to(ctx.dtype)
             return None, (narrow @ messages).to(ctx.dtype), (narrow @ hidden).to(ctx.dtype), bias, bias.clone()
@@ -96,10 +100,10 @@ class _Step(torch.autograd.Function):
         ctx: Any, message: Tensor, hidden: Tensor, cell: Tensor, token: Tensor, weights: Weights
     ) -> tuple[Tensor, Tensor]:
         size = hidden.shape[1]
-        with torch.autocast(message.device.type, enabled=False):
+        with exact(message):
             seen, before = message.to(weights.inputs.dtype), hidden.to(weights.inputs.dtype)
-            gates = torch.addmm(weights.bias, seen, weights.inputs.t()).addmm_(before, weights.hidden.t())
-            gates = single(gates)
+            gates = torch.addmm(weights.bias, seen, weights.inputs.t())
+            gates = single(torch.addmm(gates, before, weights.hidden.t(), out=gates))
             gates[:, : 2 * size].sigmoid_()
             gates[:, 2 * size : 3 * size].tanh_()
             gates[:, 3 * size :].sigmoid_()
@@ -113,7 +117,7 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, of_hidden: Tensor | None, of_cell: Tensor | None
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
         seen, before, cell, gates, bounded = ctx.saved_tensors
@@ -122,7 +126,7 @@ class _Step(torch.autograd.Function):
         slopes = torch.empty_like(gates)
         of_take, of_keep, of_new, of_show = slopes.chunk(4, 1)
         sigmoid, tanh = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
-        with torch.autocast(gates.device.type, enabled=False):
+        with exact(gates):
             if of_hidden is None:
                 of_show.zero_()
                 total = torch.zeros_like(cell) if of_cell is None else of_cell

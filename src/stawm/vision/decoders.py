@@ -93,8 +93,9 @@ class ConvDecoder(nn.Module):
         return maps
 
 
-def _transposed(convolution: nn.ConvTranspose2d, maps: Tensor) -> Tensor:
+def _transposed(convolution: nn.Module, maps: Tensor) -> Tensor:
     """`convolution(maps)`; its bias is added apart, for oneDNN takes up to twice as long when it adds one itself."""
+    assert isinstance(convolution, nn.ConvTranspose2d) and not isinstance(convolution.padding, str)
     size = (convolution.stride, convolution.padding, convolution.output_padding)
     result = F.conv_transpose2d(maps, convolution.weight, None, *size)
     return result if convolution.bias is None else result.add_(convolution.bias[:, None, None])

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from stawm.precision import exact, single
+from stawm.precision import exact, is_mixed, single
 
 PROBES = 9
 
@@ -25,7 +25,7 @@ def cut(
     images: Float[Tensor, "batch channel height width"], pose: Float[Tensor, "batch 2 3"], height: int, width: int
 ) -> Float[Tensor, "batch channel glimpse_height glimpse_width"]:
     """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names."""
-    if not torch.is_autocast_enabled(images.device.type):
+    if not is_mixed(images):
         return _sampled(images, pose, height, width)
     with exact(images):  # Places need single precision: in half, a pixel of 28 is not told from the next but one.
         return _sampled(single(images), single(pose), height, width)
