@@ -212,3 +212,15 @@ def test_without_such_a_model_the_tab_says_so(browser: "Browser", home: str) -> 
         assert "stawm serve --weights scenes-4-ask" in visit.page.locator(".nobody").inner_text()
         visit.page.get_by_role("link", name="Look").click()
         visit.page.wait_for_selector(".player")
+
+
+def test_cells_stay_equal_when_some_were_asked_about(visit: Visit) -> None:
+    page = visit.page
+    draw(page, 0, "3")
+    look(page)
+    page.get_by_role("button", name="Cell 1: what was here?").click()
+    page.wait_for_selector(".cover.told img")
+    boxes = [page.locator(".cover").nth(place).bounding_box() for place in range(4)]
+    heights = [box["height"] for box in boxes if box is not None]
+    assert max(heights) - min(heights) < 1.5
+    assert len(heights) == 4
