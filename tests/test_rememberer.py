@@ -41,7 +41,7 @@ def test_answers_are_those_of_the_heads_in_a_whole_episode(own: Rememberer):
             assert cell.number == place + 1
             assert cell.belief == pytest.approx(what[row, place].tolist(), abs=1e-5)
             assert cell.there == pytest.approx(float(there[row, place, 1]), abs=1e-5)
-            if cell.there >= 0.5:
+            if cell.there is not None and cell.there >= 0.5:
                 assert cell.prediction == str(int(what[row, place].argmax()))
                 assert cell.confidence == pytest.approx(float(what[row, place].max()), abs=1e-5)
             else:

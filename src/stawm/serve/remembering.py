@@ -93,7 +93,8 @@ def remember_type(models: Models) -> type[RememberRequest]:
     """Requests for one of these models and at most as many cells as the largest grid has."""
     most = max((one.cells for one in models.rememberers.values()), default=1)
     about = RememberRequest.model_fields["cells"].description
-    some: Any = conlist(str | None, min_length=1, max_length=most)
+    picture: Any = str | None
+    some: Any = conlist(picture, min_length=1, max_length=most)
     cells = some | None
     own: Any = {"cells": (cells, Field(None, description=about)), "model": _one(RememberRequest, models)}
     return create_model("RememberRequest", __base__=RememberRequest, **own)
