@@ -15,8 +15,8 @@ def test_the_description_of_the_api_is_drawn_and_can_be_tried(browser: "Browser"
         page.goto(f"http://127.0.0.1:{port}/api/docs")
         page.wait_for_selector("article")
         headings = page.locator("article h2 code").all_text_contents()
-        assert headings[0] == "POST /api/look"
-        assert set(headings[1:]) == {f"GET /api/{name}" for name in ("models", "examples", "health", "metrics")}
+        assert headings[:3] == ["POST /api/look", "POST /api/remember", "POST /api/ask"]
+        assert set(headings[3:]) == {f"GET /api/{name}" for name in ("models", "examples", "health", "metrics")}
         look = page.locator("article", has_text="POST /api/look")
         fields = look.locator("table").first.locator("td:first-child").all_text_contents()
         assert fields == ["images", "names", "model", "memory"]

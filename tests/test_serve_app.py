@@ -212,7 +212,8 @@ def test_pages_keep_to_their_policy(client: Asker, path: str):
 
 def test_the_description_has_request_answers_and_refusals(client: Asker):
     described = client.get("/api/openapi.json").json()
-    assert set(described["paths"]) == {"/api/look", "/api/models", "/api/examples", "/api/health", "/api/metrics"}
+    names = ("look", "remember", "ask", "models", "examples", "health", "metrics")
+    assert set(described["paths"]) == {f"/api/{name}" for name in names}
     look = described["paths"]["/api/look"]["post"]
     assert set(look["requestBody"]["content"]) == {"application/json"}
     asked = look["requestBody"]["content"]["application/json"]["schema"]

@@ -30,7 +30,7 @@ COUNTED = Counted(torch.zeros(2, 5), torch.tensor([3.0, 4.0]), torch.zeros(2, 50
 
 
 def test_the_heads_of_this_package_have_views():
-    assert set(VIEWS) == {"classify", "draw"}
+    assert set(VIEWS) == {"classify", "draw", "identify", "detect", "locate"}
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, conlist, create_model, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,9 +20,9 @@ from stawm.errors import DataError, UsageError
 from stawm.look.asked import CellRecall, ClassRecall, Seen
 from stawm.look.picture import Picture
 from stawm.serve.guard import Metrics
-from stawm.serve.looking import DESCRIBED, file_of, named, read_request, within_limits
+from stawm.serve.looking import DESCRIBED, NAME_LENGTH, file_of, named, read_request, within_limits
 from stawm.serve.models import ASK, REMEMBER, Models
-from stawm.serve.refusal import Refusal
+from stawm.serve.refusal import Refusal, clean
 
 NOBODY = "no model here can be asked about places; start stawm serve with --weights scenes-4-ask"
 STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
@@ -93,7 +93,8 @@ def remember_type(models: Models) -> type[RememberRequest]:
     """Requests for one of these models and at most as many cells as the largest grid has."""
     most = max((one.cells for one in models.rememberers.values()), default=1)
     about = RememberRequest.model_fields["cells"].description
-    some: Any = Annotated[list[str | None], FailFast(), Field(min_length=1, max_length=most)]
+    picture: Any = str | None
+    some: Any = conlist(picture, min_length=1, max_length=most)
     cells = some | None
     own: Any = {"cells": (cells, Field(None, description=about)), "model": _one(RememberRequest, models)}
     return create_model("RememberRequest", __base__=RememberRequest, **own)
@@ -150,9 +151,9 @@ async def ask(request: Request, kind: type[AskRequest], models: Models) -> Respo
         rememberer = models.rememberers[name]
         try:
             at = None if asked.at is None else rememberer.check_cell(asked.at)
-            where = None if asked.where is None else rememberer.check_class(asked.where)
+            where = None if asked.where is None else rememberer.check_class(clean(asked.where[:NAME_LENGTH]))
         except UsageError as failure:
-            raise Refusal(422, " ".join(str(failure).split())[:300]) from None
+            raise Refusal(422, " ".join(str(failure).split())) from None
         return name, (models.tokens[name].read(asked.memory), at, where)
 
     async def worked(found: tuple[str, Any]) -> tuple[str, Any]:

@@ -231,7 +231,7 @@ export class Remember {
       : element("strong", { class: mark ? "mark-right" : "mark-wrong", text: mark ? "✓ right" : "✗ wrong" });
     const drawing = kind === "cell" && told.drawing ? pixels(told.drawing, "redrawn from memory", { class: "pixels" }) : null;
     return element("li", {}, drawing ?? element("span", { class: "no-drawing" }),
-      element("span", { class: "reply" }, element("b", { text: question }), ` ${reply}`, this.#truth(answer)), verdict);
+      element("span", { class: "reply" }, element("b", { text: `${question}:` }), ` ${reply}`, this.#truth(answer)), verdict);
   }
 
   #truth({ kind, told }) {
