@@ -73,12 +73,15 @@ def trained(cache: Path) -> Trained:
     return made
 
 
-def pictures(count: int) -> list[Prepared]:
-    return [Prepared(one) for one in load_data("mnist-5k").test.images[:count]]
+def pictures(count: int, side: int = 28) -> list[Prepared]:
+    """Digits, or for a model that takes larger pictures scenes of them."""
+    name = "mnist-5k" if side == 28 else "scenes:2x2+4:1-4"
+    return [Prepared(one) for one in load_data(name).test.images[:count]]
 
 
 def looks(trained: Trained, engine: Engine, count: int, memory: bool = False) -> list[Look]:
-    return Looker(trained, "tiny", engine).look(pictures(count), ["x"] * count, memory=memory)
+    shown = pictures(count, max(trained.experiment.model.image.height, 28))
+    return Looker(trained, "tiny", engine).look(shown, ["x"] * count, memory=memory)
 
 
 def assert_alike(wanted: Look, got: Look, pixels: float, share: float, levels: float) -> None:

@@ -48,7 +48,7 @@ def recall_from_dict(values: dict[str, Any]) -> RecallConfig:
         config = record_from_dict(RecallConfig, values)
     except CheckpointError as failure:
         raise UsageError(str(failure)) from failure
-    check_recall(config)
+    check_ranges(config)  # Not whether they go together: of a grid, the base alone need not.
     return config
 
 
