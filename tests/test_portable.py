@@ -14,9 +14,13 @@ from PIL import Image
 
 from stawm import __version__
 from stawm.cli import main
-from stawm.errors import CheckpointError
+from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig
+from stawm.experiments.presets import preset
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.scan import Scan
+from stawm.model.stawm import Stawm
 from stawm.store import portable
 from stawm.store.portable import METADATA, Kind, Portable, write_portable
 from stawm.store.weights import Trained, export
@@ -111,3 +115,14 @@ def test_a_file_that_answers_otherwise_is_not_kept(
     with pytest.raises(CheckpointError, match="differs"):
         write_portable(trained, "torch", tmp_path / "model.pt2")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_scan_is_written_row_by_row_and_random_places_are_refused(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    experiment = preset("scenes-8-recall")
+    model = build(experiment.model).eval()
+    assert write_portable(Trained(model, experiment, {}, tuple("0123456789")), "torch", tmp_path / "scan.pt2") < 1e-4
+    assert isinstance(model, Stawm) and isinstance(model.policy, Scan) and model.policy.order == "shuffled"
+    anywhere = replace(experiment.model, policy=replace(experiment.model.policy, kind="random"))
+    with pytest.raises(UsageError, match="random places"):
+        Portable(build(anywhere))

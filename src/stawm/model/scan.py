@@ -60,7 +60,7 @@ class Scan(nn.Module):
             return ScanState(torch.cat([size, centres.unsqueeze(-1)], -1).to(weight))
         return ScanState(self.cells[self._order(batch, chance).to(weight.device)].to(weight.dtype))
 
-    def _order(self, batch: int, chance: torch.Generator | None) -> Int[Tensor, "batch glimpse"]:
+    def _order(self, batch: int | torch.SymInt, chance: torch.Generator | None) -> Int[Tensor, "batch glimpse"]:
         """The cell of each glimpse; more glimpses than cells begin again."""
         assert self.cells is not None
         count = len(self.cells)

@@ -5,6 +5,7 @@ Input: `images` [batch channel height width], floats in [0, 1]; any batch. Outpu
 told in its metadata: classes, preparation of pictures, versions.
 """
 
+import copy
 import json
 import logging
 import warnings
@@ -26,6 +27,7 @@ from stawm.files import whole_file
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.draw import Depiction
 from stawm.model.heads.head import Answer
+from stawm.model.scan import Scan
 from stawm.model.stawm import Episode, Stawm
 from stawm.store.weights import Trained
 
@@ -40,10 +42,15 @@ EXAMPLES = 3
 
 
 class Portable(nn.Module):
-    """A model as a plain function: images in, named tensors out."""
+    """A model as a plain function: images in, named tensors out. A scan goes row by row: files draw no chances."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
+        if isinstance(model, Stawm) and isinstance(model.policy, Scan):
+            if model.policy.cells is None:
+                raise UsageError("a model that looks at random places cannot be exported; give one that learnt where")
+            model = copy.deepcopy(model)
+            setattr(model.policy, "order", "rows")  # noqa: B010 - the copy's type is not narrowed
         self.model = model
 
     def forward(self, images: Float[Tensor, "batch channel height width"]) -> dict[str, Tensor]:
