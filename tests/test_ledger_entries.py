@@ -19,7 +19,7 @@ from stawm.measure.question_controls import QuestionControl
 from tiny_entry import entry
 
 ROOT = Path(__file__).parent.parent
-WRITTEN = sorted((ROOT / LEDGER).rglob("*.json"))
+WRITTEN = [path for path in sorted((ROOT / LEDGER).rglob("*.json")) if path.parent.name != "compare"]
 ENTRIES = {entry.name: entry for entry in read_ledger(ROOT / LEDGER)}
 
 

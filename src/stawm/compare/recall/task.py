@@ -54,7 +54,9 @@ class Recall(Task):
             memory = other_rule(base.config.memory, settings[RULE])
             base = replace(base, config=replace(base.config, memory=memory))
         check_known(base, settings)
-        return replace(base, config=recall_from_dict(nested(asdict(base.config), settings)))
+        changed = replace(base, config=recall_from_dict(nested(asdict(base.config), settings)))
+        changed.check()
+        return changed
 
     def check(self) -> None:
         """Refuse settings that cannot be run."""
