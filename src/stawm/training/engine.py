@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from stawm.errors import UsageError
 from stawm.experiments.experiment import TrainingConfig
+from stawm.training.allocator import keep_freed_memory
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -24,6 +25,7 @@ def start_engine(accelerator: str = "auto", precision: str = "32") -> "Fabric":
     `precision` is one that this machine can compute in (`stawm.precision.resolved`). The group of processes lasts as
     long as they do: torchrun's meeting place does not let them meet a second time.
     """
+    keep_freed_memory()
     try:
         from lightning_fabric import Fabric
     except ImportError as failure:
