@@ -169,6 +169,13 @@ def test_the_mean_of_concrete_is_the_mean_of_its_definition() -> None:
         assert ours == pytest.approx(exact, abs=0.003)
 
 
+def test_the_mean_of_concrete_has_no_jump_at_its_ends() -> None:
+    for end, sign in ((0.0, 1), (1.0, -1)):
+        near = end + sign * torch.tensor([0.0, 1e-9, 1e-8, 1e-7], dtype=torch.float64)
+        assert (concrete_mean(near, 2.0) - end).abs().tolist() == pytest.approx([0, 1.5e-6, 1.5e-5, 1.5e-4], rel=0.05)
+        assert concrete_mean(near[:1].float(), 2.0).item() == end
+
+
 @BOTH
 def test_half_precision_is_painted_in_single(canvas: AdditionCanvas | BernoulliCanvas) -> None:
     sketches = torch.randn(1, 12, canvas.channels(1), 8, 8).bfloat16()

@@ -10,6 +10,7 @@ from stawm.errors import DataError
 from stawm.experiments.build import build, judge_of
 from stawm.experiments.check import check_pictures
 from stawm.experiments.presets import preset
+from stawm.measure.evaluate import evaluate
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.detect import Detect
 from stawm.model.heads.head import Batch
@@ -116,6 +117,16 @@ def learnt() -> tuple[Stawm, Batch, list[float]]:
 def test_every_question_is_learnt(learnt: tuple[Stawm, Batch, list[float]]) -> None:
     _, _, losses = learnt
     assert losses[-1] < 0.8 * losses[0]
+
+
+def test_every_answer_counts_alike_whatever_the_batches() -> None:
+    """With a policy that looks at a picture the same way in any company."""
+    torch.manual_seed(SHIFT)
+    model, scenes = build(preset("scenes-4-ask").model), load_data("scenes:2x2+4:1-4").test
+    assert scenes.labels is not None
+    few = replace(scenes, images=scenes.images[:40], labels=scenes.labels[:40])
+    whole, parts = (evaluate(model, few, batch_size=size)["scores"] for size in (40, 3))
+    assert parts == pytest.approx(whole, abs=1e-6)
 
 
 def test_the_answer_comes_out_of_the_memory(learnt: tuple[Stawm, Batch, list[float]]) -> None:

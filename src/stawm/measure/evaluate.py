@@ -69,11 +69,13 @@ def evaluate(
                 with mixed(precision, device):
                     answered = model(batch.images)
                 _check_classes(answered, images)
-                found = _measures(model, answered, batch, judge or _plain(answered))
-                measured = {name: float(value) for name, value in found.items()}
+                judges = judge or _plain(answered)
+                measured = {name: float(one) for name, one in _measures(model, answered, batch, judges).items()}
                 _check_finite(measured, model, images.name)
                 measured |= {name: float(gap) for name, gap in _gaps(answered, batch, trust).items()}
-                add(sums, measured, len(indices) * (place % world == rank))
+                counts = {SCORE + name: count for name, count in judges.judged(answered, batch).items()}
+                for name, one in measured.items():
+                    add(sums, {name: one}, counts.get(name, len(indices)) * (place % world == rank))
     return _result(all_reduced(engine, sums))
 
 

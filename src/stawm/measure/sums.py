@@ -24,9 +24,9 @@ def add(sums: Sums, measured: dict[str, float], count: float = 1) -> None:
 
 
 def means(sums: Sums, prefix: str) -> dict[str, float]:
-    """The means of the measures with this prefix, which is taken off."""
+    """The means of the measures with this prefix, which is taken off; 0 for what was never counted."""
     found = {name: pair for name, pair in sums.items() if name.startswith(prefix)}
-    return {name.removeprefix(prefix): total / count for name, (total, count) in found.items()}
+    return {name.removeprefix(prefix): total / count if count else 0.0 for name, (total, count) in found.items()}
 
 
 def all_reduced(engine: "Fabric | None", sums: Sums) -> Sums:

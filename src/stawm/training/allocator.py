@@ -1,8 +1,8 @@
 """Memory that a step gives back is kept for the next one, instead of being returned to the system and fetched anew.
 
 glibc returns every block above 32 MB, and the top of its heap, as soon as they are free. A training step frees and
-takes hundreds of megabytes, and each time the system clears every page again: up to half of the time of a step. PyTorch's
-own advice for training on CPUs is another allocator (jemalloc, tcmalloc); two settings of glibc's do the same.
+takes hundreds of megabytes, and each time the system clears every page again: up to half of the time of a step.
+PyTorch's own advice for CPUs is another allocator (jemalloc, tcmalloc); two settings of glibc's do the same.
 """
 
 import ctypes

@@ -1,6 +1,8 @@
 """What sketches build up: the addition and the Bernoulli method, each on its own, without parameters or state."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -17,19 +19,20 @@ QUANTILES = 32
 
 @dataclass(frozen=True)
 class Painting:
-    """A drawing and all of its stages."""
+    """A drawing and all of its stages, which are put together when they are asked for: training needs the last one."""
 
-    canvases: Float[Tensor, "batch glimpse channel height width"]
-    """The canvas after each sketch, in [0, 1]."""
+    canvas: Float[Tensor, "batch channel height width"]
+    """The finished drawing C_N, in [0, 1]."""
+    stages: Callable[[], Float[Tensor, "batch glimpse channel height width"]]
     sketches: Float[Tensor, "batch glimpse channel height width"]
     """Each sketch where it is pasted: what is added, before the sigmoid, or (Bernoulli method) colours in [0, 1]."""
     masks: Float[Tensor, "batch glimpse 1 height width"] | None
     """The pasted alpha of each sketch: the chance that it replaces what is under it. None in the addition method."""
 
-    @property
-    def canvas(self) -> Float[Tensor, "batch channel height width"]:
-        """The finished drawing C_N."""
-        return self.canvases[:, -1]
+    @cached_property
+    def canvases(self) -> Float[Tensor, "batch glimpse channel height width"]:
+        """The canvas after each sketch, in [0, 1]."""
+        return self.stages()
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class AdditionCanvas:
     ) -> Painting:
         """The painting of these sketches by these inverse poses; nothing is random, so `sample` changes nothing."""
         pasted = _pasted(sketches, poses, height, width)
-        return Painting(torch.sigmoid(self.start + pasted.cumsum(1)), pasted, None)
+        finished = torch.sigmoid(self.start + pasted.sum(1))
+        return Painting(finished, lambda: torch.sigmoid(self.start + pasted.cumsum(1)), pasted, None)
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class BernoulliCanvas:
     ) -> Painting:
         """The painting of these sketches by these inverse poses; `sample` draws masks, else they are their means."""
         pasted = _pasted(torch.sigmoid(single(sketches)), poses, height, width)
-        colours, alpha = pasted[:, :, :-1], pasted[:, :, -1:]
+        colours, alpha = pasted.split((pasted.shape[2] - 1, 1), 2)
         if sample:
             noise = torch.rand(alpha.shape, generator=generator, dtype=alpha.dtype, device=alpha.device)
             covers = concrete(alpha, self.temperature, noise)
@@ -103,9 +107,9 @@ class BernoulliCanvas:
             covers = alpha if self.mean == "bernoulli" else concrete_mean(alpha, self.temperature)
         canvas, canvases = torch.zeros_like(colours[:, 0]), []
         for colour, cover in zip(colours.unbind(1), covers.unbind(1), strict=True):
-            canvas = canvas * (1 - cover) + colour * cover
+            canvas = torch.lerp(canvas, colour, cover)
             canvases.append(canvas)
-        return Painting(torch.stack(canvases, 1), colours, alpha)
+        return Painting(canvas, lambda: torch.stack(canvases, 1), colours, alpha)
 
 
 Canvas = AdditionCanvas | BernoulliCanvas
@@ -126,12 +130,16 @@ def concrete(
 
 
 def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
-    """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2."""
-    chance = (probability > 0) & (probability < 1)
+    """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2.
+
+    In the last `EDGE` before 0 and 1, where samples take p for `EDGE` away, it goes straight to them: with a jump there
+    (0.003 at τ = 2) the rounding of a pose would be seen at the rim of a sketch.
+    """
     quantiles = (torch.arange(QUANTILES, dtype=torch.float64) + 0.5) / QUANTILES
     logits, shifts = _logit(probability) / temperature, (_logit(quantiles) / temperature).tolist()
-    total = sum((torch.sigmoid(logits + shift) for shift in shifts), torch.zeros_like(logits))
-    return torch.where(chance, total / QUANTILES, probability.detach())
+    mean = sum((torch.sigmoid(logits + shift) for shift in shifts), torch.zeros_like(logits)) / QUANTILES
+    above, below = ((share / EDGE).clamp(max=1) for share in (probability, 1 - probability))
+    return torch.where(probability < 0.5, mean * above, 1 - (1 - mean) * below)
 
 
 def _logit(share: Tensor) -> Tensor:

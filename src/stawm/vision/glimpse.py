@@ -32,8 +32,18 @@ def cut(
 
 
 def _sampled(images: Tensor, pose: Tensor, height: int, width: int) -> Tensor:
-    grid = F.affine_grid(pose, [images.shape[0], images.shape[1], height, width], align_corners=True)
+    grid = places(pose, height, width)
     return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def places(
+    pose: Float[Tensor, "batch 2 3"], height: int, width: int
+) -> Float[Tensor, "batch glimpse_height glimpse_width 2"]:
+    """Where in the image each pixel of a glimpse lies: `F.affine_grid`, without its copy of [-1, 1]² for each pose."""
+    across = torch.linspace(-1, 1, width, dtype=pose.dtype, device=pose.device)[:, None]
+    down = torch.linspace(-1, 1, height, dtype=pose.dtype, device=pose.device)[:, None, None]
+    along_width, along_height, centre = pose[:, None, None].unbind(-1)
+    return along_width * across + (along_height * down + centre)
 
 
 def paste(

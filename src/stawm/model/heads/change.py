@@ -15,7 +15,17 @@ from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError, UsageError
 from stawm.model.heads.head import HEADS, Batch, Host, Scene
-from stawm.model.heads.question import NOTHING, Asked, QuestionConfig, QuestionHead, Told, cells_in, cells_of, score
+from stawm.model.heads.question import (
+    NOTHING,
+    Asked,
+    QuestionConfig,
+    QuestionHead,
+    Told,
+    cells_in,
+    cells_of,
+    known_entropy,
+    score,
+)
 
 NAME = "change"
 
@@ -30,8 +40,7 @@ class Changed(Asked):
         """The cross entropy of all glimpses within the picture, times the weight of the head."""
         seen, inside = _places(answer)
         wanted = changes(cells_in(batch)).gather(1, seen).long().masked_fill(~inside, NOTHING)
-        entropy = F.cross_entropy(answer.logits.flatten(0, 1), wanted.flatten(), ignore_index=NOTHING)
-        return {f"{self.name}_entropy": self.config.weight * entropy}
+        return {f"{self.name}_entropy": self.config.weight * known_entropy(answer.logits, wanted)}
 
     def counted(self, answer: Told, batch: Batch) -> dict[str, tuple[Int[Tensor, "batch"], Int[Tensor, "batch"]]]:
         """The pictures that are wrongly called same or different, and of those that differ the wrong places."""

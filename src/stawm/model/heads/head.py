@@ -121,6 +121,10 @@ class Objective(ABC):
         """Numbers for each image, to be averaged by the caller."""
         return {}
 
+    def judged(self, answer: Any, batch: Batch) -> dict[str, float]:
+        """How much a batch counts in the mean of a score, if not by its pictures: the answers that were judged."""
+        return {}
+
     def after_each(self, answer: Any, batch: Batch) -> dict[str, Float[Tensor, "batch glimpse"]]:
         """Scores for each image after each glimpse, where the answer has them."""
         return {}
@@ -203,6 +207,11 @@ class Judge:
     def scores(self, episode: Answered, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
         """The scores of all heads."""
         return _joined(part.scores(episode.answers[name], batch) for name, part in self.objectives.items())
+
+    def judged(self, episode: Answered, batch: Batch) -> dict[str, float]:
+        """How much the batch counts in those scores that are not means over pictures."""
+        parts = (part.judged(episode.answers[name], batch) for name, part in self.objectives.items())
+        return {name: count for part in parts for name, count in part.items()}
 
     def after_each(self, episode: Answered, batch: Batch) -> dict[str, Float[Tensor, "batch glimpse"]]:
         """The scores of all heads after each glimpse."""

@@ -124,12 +124,15 @@ class Asked(Objective):
     def terms(self, answer: Told, batch: Batch) -> dict[str, Float[Tensor, ""]]:
         """The cross entropy, times the weight of the head."""
         wanted = self.wanted(cells_in(batch))
-        entropy = F.cross_entropy(answer.logits.flatten(0, 1), wanted.flatten(), ignore_index=NOTHING)
-        return {f"{self.name}_entropy": self.config.weight * entropy}
+        return {f"{self.name}_entropy": self.config.weight * known_entropy(answer.logits, wanted)}
 
     def scores(self, answer: Told, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
         """The share of wrong answers; scenes count by how many questions about them have an answer."""
         return {name: _shares(wrong, judged) for name, (wrong, judged) in self.counted(answer, batch).items()}
+
+    def judged(self, answer: Told, batch: Batch) -> dict[str, float]:
+        """As many as questions have an answer."""
+        return {name: float(judged.sum()) for name, (_, judged) in self.counted(answer, batch).items()}
 
     def counted(self, answer: Told, batch: Batch) -> dict[str, tuple[Int[Tensor, "batch"], Int[Tensor, "batch"]]]:
         """For each score: how many answers about a scene are wrong, and how many are judged."""
@@ -185,6 +188,14 @@ def cells_in(batch: Batch) -> Int[Tensor, "batch cell"]:
 def score(name: str, title: str) -> Score:
     """How people read the error of a question head."""
     return Score(name, title, factor=100.0, unit="%", digits=2, halved=5e-4)
+
+
+def known_entropy(
+    logits: Float[Tensor, "batch question answer"], wanted: Int[Tensor, "batch question"]
+) -> Float[Tensor, ""]:
+    """The mean cross entropy of the questions that have an answer; 0, and not 0 / 0, if none has."""
+    total = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=NOTHING, reduction="sum")
+    return total / (wanted != NOTHING).sum().clamp_min(1)
 
 
 def _shares(part: Tensor, whole: Tensor) -> Tensor:

@@ -1,0 +1,51 @@
+"""What training frees is kept: the next step does not fetch its memory from the system again."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from stawm.training.allocator import keep_freed_memory
+
+FAULTS = """
+import resource, sys, torch
+from stawm.training.allocator import keep_freed_memory
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+def fill():
+    return torch.ones(16 * 2**20).sum().item()  # 64 MB
+for _ in range(6):
+    fill()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    fill()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(what: str) -> int:
+    """Pages that five blocks of 64 MB, one after another, fetch from the system when some have gone before."""
+    chosen = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(chosen)}
+    done = subprocess.run([sys.executable, "-c", FAULTS, what], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the allocator is not glibc's")
+def test_freed_memory_is_used_again() -> None:
+    assert faults("keep") < 500, "64 MB are 16,384 pages, or 32 large ones"
+    assert faults("keep") < faults("as it is")
+
+
+@pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"])
+def test_who_sets_the_allocator_has_chosen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    assert not keep_freed_memory()
+
+
+def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not keep_freed_memory()
