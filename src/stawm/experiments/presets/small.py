@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import CnnConfig, DataConfig, TrainingConfig
+from stawm.experiments.experiment import CnnConfig, DataConfig, PolicyConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal, held
 from stawm.experiments.presets.mnist import (
     AS_THE_TEXT,
@@ -24,6 +24,20 @@ SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.conte
 VARIED_MORE = Departure(("model.dropout", "data.shift"), "4,000 digits, varied more")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
+UNIT = Departure(("model.memory.normalise",), "codes and queries of length 1: no unit saturates, and it learns sooner")
+APART = Departure(
+    ("model.policy.starts", "model.glimpse_scale"),
+    "glimpses start small and apart: later ones see something else",
+)
+SMALL = replace(
+    MNIST_CLASSIFY_8.model,
+    glimpses=6,
+    memory=HebbRosenblattConfig(size=128, normalise="fixed"),
+    context=CnnConfig(filters=(32, 64, 128), strides=(2, 2, 2)),
+    glimpse=CnnConfig(filters=(32, 64), strides=(1, 2)),
+    dropout=0.3,
+)
+
 MNIST_5K_CLASSIFY = replace(
     MNIST_CLASSIFY_8,
     name="mnist-5k-classify",
@@ -36,17 +50,9 @@ MNIST_5K_CLASSIFY = replace(
         DROPPED_AFTER,
         Departure((*CYCLE.fields, "training.milestones"), CYCLE.reason),
         Departure((*SMALLER, "model.glimpses"), MINUTES),
-        VARIED_MORE,
+        *(VARIED_MORE, UNIT, APART),
     ),
-    model=replace(
-        MNIST_CLASSIFY_8.model,
-        heads=MEASURED,
-        glimpses=6,
-        memory=HebbRosenblattConfig(size=128),
-        context=CnnConfig(filters=(32, 64, 128), strides=(2, 2, 2)),
-        glimpse=CnnConfig(filters=(32, 64), strides=(1, 2)),
-        dropout=0.3,
-    ),
+    model=replace(SMALL, heads=MEASURED, glimpse_scale=0.6, policy=PolicyConfig(starts="grid")),
     data=DataConfig(name="mnist-5k", rotate=20.0, shift=2),
     training=TrainingConfig(
         epochs=40, batch_size=64, learning_rate=1e-3, schedule="one-cycle", warmup=0.05, average=0.99
@@ -59,9 +65,14 @@ MNIST_5K_DRAW = replace(
     about="A small sibling of mnist-draw-6 for laptops, on the digits that come with the package.",
     of=MNIST_DRAW_6.name,
     published=None,
-    departures=(*MNIST_DRAW_6.departures, CYCLE, Departure((*SMALLER, "model.glimpses", "model.dropout"), MINUTES)),
+    departures=(
+        *MNIST_DRAW_6.departures,
+        CYCLE,
+        Departure((*SMALLER, "model.glimpses", "model.dropout"), MINUTES),
+        UNIT,
+    ),
     model=replace(
-        MNIST_5K_CLASSIFY.model,
+        SMALL,
         heads={"draw": DrawConfig(latent=4)},
         glimpses=8,
         glimpse_height=6,
@@ -85,6 +96,7 @@ MNIST_5K_SELF_SUPERVISED = replace(
         DROPPED_AFTER,
         CYCLE,
         Departure((*SMALLER, "model.glimpses", "model.dropout"), "the digits and the sizes of mnist-5k-draw"),
+        UNIT,
     ),
     model=replace(
         MNIST_5K_DRAW.model,
@@ -104,9 +116,9 @@ MNIST_5K_SKETCHPAD = replace(
     goal=Goal("error", 0.05, minutes=10),
     departures=(
         *held(MNIST_SKETCHPAD.departures, DROPPED_AFTER.fields),
-        *(DROPPED_AFTER, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE),
+        *(DROPPED_AFTER, CYCLE, Departure(SMALLER, MINUTES), VARIED_MORE, UNIT),
     ),
-    model=replace(MNIST_5K_CLASSIFY.model, heads=MNIST_SKETCHPAD.model.heads | MEASURED),
+    model=replace(SMALL, heads=MNIST_SKETCHPAD.model.heads | MEASURED),
     data=MNIST_5K_CLASSIFY.data,
     training=MNIST_5K_CLASSIFY.training,
 )
