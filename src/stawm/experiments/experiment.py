@@ -91,9 +91,17 @@ class ModelConfig:
     glimpse_width: Annotated[int, SIDE] = 8
     glimpse_scale: Annotated[float, ABOVE_0] = 1.0
     """The share of each side of the image that glimpses cover before training: 1, the whole, in the paper."""
+    glimpse_scales: Annotated[int, Range(low=1, high=8)] = 1
+    """Views in one glimpse, each twice as wide and coarse as the one before, about the same centre (1: one, paper).
+
+    A wider view shows what lies beside a small glimpse, and so where to look next."""
     policy: PolicyConfig = PolicyConfig()
     overview: Annotated[int, SIDE] = 1
     """The context sees pictures averaged over squares of so many pixels (1: as they are, as in the paper)."""
+    overview_size: Annotated[int, Range(high=4096)] = 0
+    """The context sees pictures averaged down to so many pixels a side, whatever their own (0: as `overview` says).
+
+    The cost of a look then does not grow with the picture, and the model takes pictures of any side."""
     hidden: Annotated[int | None, Range(low=2, high=65_536)] = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()
@@ -142,6 +150,8 @@ class DataConfig:
     """Largest random rotation, in degrees."""
     warp: Annotated[float, Range(high=4096)] = 0.0
     """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
+    turn: Annotated[float, Range(high=360)] = 0.0
+    """Of pictures that are made anew of digits: the largest rotation of a digit before it is put in, in degrees."""
     sampling: Sampling = "bilinear"
     """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less."""
     shift: Annotated[int, Range(high=4096)] = 0
@@ -185,6 +195,10 @@ class TrainingConfig:
     """The learning rate of the emitter of poses, as a share of that of all else: less keeps glimpses on the image."""
     paste_share: Annotated[float, AT_LEAST_0] = 1.0
     """The same for the emitter of inverse poses, by which sketches are pasted: less keeps sketches sharp."""
+    spread: Annotated[float, AT_LEAST_0] = 0.0
+    """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
+
+    What glimpses see in common they need not all see; but a task may want them close together, so it is 0."""
     clip_norm: Annotated[float, AT_LEAST_0] = 5.0
     """Largest norm of the gradient, which is shortened to it (0: never)."""
     average: Annotated[float, BELOW_1] = 0.0

@@ -1,7 +1,7 @@
 """How well a model answers on images it did not learn from, exactly counted."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from stawm.experiments.build import Learning
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import ModelConfig
 from stawm.measure.health import health
-from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
+from stawm.measure.stopping import check_until, stops, told
+from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, STOP, TERM, Sums, add, all_reduced, means
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import HEADS, Answered, Batch, Judge
 from stawm.precision import mixed, resolved
@@ -37,26 +38,19 @@ def evaluate(
     engine: "Fabric | None" = None,
     trust: Trust | None = None,
     precision: str = "32",
+    until: Sequence[float] = (),
 ) -> dict[str, Any]:
     """What the model makes of `images`: `count`, mean `scores` and `terms`, `error_after_glimpse`, and `health`.
 
     Of a classifier also `calibration`: the expected calibration error of its beliefs as they are (`raw`), and with the
-    temperatures of `trust` (`calibrated`).
+    temperatures of `trust` (`calibrated`); and `stopping`: for each belief of `until`, the mean number of glimpses and
+    the error if none is taken once a class is believed so much. All are computed; those that would be taken count.
     Without a `judge`, every answer that the model gives is measured. A read-out also takes stored features. Under
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch. The
     model computes in `precision`; what it answers is measured in float32.
     """
-    if not isinstance(model, nn.Module):
-        raise UsageError(f"given a {type(model).__name__} to measure; give a model, as `load` and `build` do")
-    if not isinstance(images, ImageSet | FeatureSet):
-        raise DataError(f"given a {type(images).__name__} to measure on; give an ImageSet, as `load_data` does")
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise UsageError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
-    if not len(images):
-        raise DataError(f"{images.name} holds no images; give at least one")
-    if config is not None and isinstance(images, ImageSet):
-        check_pictures(images, config)
+    _check_asked(model, images, batch_size, config)
     device = next(model.parameters()).device
     precision = resolved(precision, device.type).name
     rank, world = (engine.global_rank, engine.world_size) if engine else (0, 1)
@@ -72,7 +66,7 @@ def evaluate(
                 judges = judge or _plain(answered)
                 measured = {name: float(one) for name, one in _measures(model, answered, batch, judges).items()}
                 _check_finite(measured, model, images.name)
-                measured |= {name: float(gap) for name, gap in _gaps(answered, batch, trust).items()}
+                measured |= _gaps(answered, batch, trust) | _stops(answered, batch, trust, until)
                 counts = {SCORE + name: count for name, count in judges.judged(answered, batch).items()}
                 for name, one in measured.items():
                     add(sums, {name: one}, counts.get(name, len(indices)) * (place % world == rank))
@@ -89,6 +83,20 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+def _check_asked(model: Learning, images: ImageSet | FeatureSet, batch_size: int, config: ModelConfig | None) -> None:
+    """Refuse what cannot be measured."""
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"given a {type(model).__name__} to measure; give a model, as `load` and `build` do")
+    if not isinstance(images, ImageSet | FeatureSet):
+        raise DataError(f"given a {type(images).__name__} to measure on; give an ImageSet, as `load_data` does")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise UsageError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
+    if not len(images):
+        raise DataError(f"{images.name} holds no images; give at least one")
+    if config is not None and isinstance(images, ImageSet):
+        check_pictures(images, config)
 
 
 def _check_classes(answered: Answered, images: ImageSet | FeatureSet) -> None:
@@ -123,14 +131,26 @@ def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -
     return measures
 
 
-def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, Tensor]:
+def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, float]:
     """The mean gap between confidence and correctness in each bin: their sizes add up to the calibration error."""
     answer = answered.answers.get("classify")
     if not isinstance(answer, Belief) or batch.labels is None:
         return {}
     kinds = {"raw": answer.logits} | ({"calibrated": trust.believed(answer.logits)} if trust else {})
     gaps = {kind: calibration_gaps(logits[:, -1], batch.labels).mean(0) for kind, logits in kinds.items()}
-    return {f"{GAP}{kind}/{place}": gap for kind, each in gaps.items() for place, gap in enumerate(each)}
+    return {f"{GAP}{kind}/{place}": float(gap) for kind, each in gaps.items() for place, gap in enumerate(each)}
+
+
+def _stops(answered: Answered, batch: Batch, trust: Trust | None, until: Sequence[float]) -> dict[str, float]:
+    """Glimpses and error if looking ends at each of these beliefs."""
+    answer = answered.answers.get("classify")
+    if not until:
+        return {}
+    if not isinstance(answer, Belief) or batch.labels is None:
+        raise UsageError("only a model that classifies can stop when it is sure; leave out --until")
+    logits = trust.believed(answer.logits) if trust else answer.logits
+    found = stops(logits, batch.labels, [check_until(one) for one in until])
+    return {name: float(value) for name, value in found.items()}
 
 
 def _result(sums: Sums) -> dict[str, Any]:
@@ -146,4 +166,6 @@ def _result(sums: Sums) -> dict[str, Any]:
     for name, gap in means(sums, GAP).items():
         kind = name.partition("/")[0]
         calibration[kind] = calibration.get(kind, 0.0) + abs(gap)
-    return counted | after | ({"calibration": calibration} if calibration else {}) | {"health": means(sums, HEALTH)}
+    stopping = told(means(sums, STOP))
+    counted |= after | ({"calibration": calibration} if calibration else {})
+    return counted | ({"stopping": stopping} if stopping else {}) | {"health": means(sums, HEALTH)}
