@@ -1,4 +1,4 @@
-"""DRAW, the Deep Recurrent Attentive Writer (Gregor et al., 2015), an auto-encoder that reads and writes by glimpses."""
+"""DRAW, the Deep Recurrent Attentive Writer (Gregor et al., 2015): an auto-encoder that reads and writes glimpses."""
 
 import math
 from dataclasses import dataclass

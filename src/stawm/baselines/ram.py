@@ -107,6 +107,7 @@ class Ram(Rival):
         self.core = Cell(hidden, hidden) if config.core == "lstm" else Rectified(hidden)
         self.locate, self.expect = nn.Linear(hidden, 2), nn.Linear(hidden, 1)
         self.classify = nn.Linear(hidden, classes)
+        nn.init.zeros_(self.locate.bias)  # The first place starts at the centre.
 
     @classmethod
     def build(cls, config: RamConfig, site: Site) -> "Ram":
