@@ -41,6 +41,10 @@ class ImageSet:
         """What another epoch learns from: the same pictures, unless they are of a kind that is made anew."""
         return self
 
+    def turned(self, degrees: float, chance: torch.Generator) -> "ImageSet":
+        """The set with the digits that it is made of turned; a set that is not made of digits is a `DataError`."""
+        raise DataError(f"{self.name} is not made anew of digits that could be turned; leave data.turn at 0")
+
     def split(self, count: int) -> "tuple[ImageSet, ImageSet]":
         """All but the last `count` pictures, and those."""
         kept = len(self) - count

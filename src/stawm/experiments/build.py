@@ -19,7 +19,7 @@ from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.mobilenet import PER_PIXEL, MobileNetV2
-from stawm.vision.overview import Overview, blurred_size
+from stawm.vision.overview import FixedOverview, Overview, blurred_size
 
 Model = Stawm | Rival
 """A whole model: what is exported and loaded."""
@@ -147,15 +147,19 @@ def _policy(config: ModelConfig, features: int, draws: bool) -> Policy | Scan:
     return Scan(config.hidden_size, cells, **options)
 
 
-def _context(config: ModelConfig) -> Encoder | Overview:
+def _context(config: ModelConfig) -> Encoder | Overview | FixedOverview:
     """What sees the whole picture, blurred if that is asked for: a network, or no network if it has no filters."""
-    channels, height, width = config.picture
-    if config.overview == 1 and config.context.filters:
+    (channels, height, width), fixed = config.picture, config.overview_size
+    if not fixed and config.overview == 1 and config.context.filters:
         return _encoder(config.context, channels, height, width)
-    size = blurred_size(height, width, config.overview)
+    size = (fixed, fixed) if fixed else blurred_size(height, width, config.overview)
     encoder = _encoder(config.context, channels, *size) if config.context.filters else None
     if isinstance(encoder, MobileNetV2):
-        raise ValueError("mobilenet-v2 takes no blurred pictures; leave model.overview at 1")
+        raise ValueError(
+            "mobilenet-v2 takes no blurred pictures; leave model.overview at 1 and model.overview_size at 0"
+        )
+    if fixed:
+        return FixedOverview(channels, fixed, encoder)
     return Overview(channels, height, width, config.overview, encoder)
 
 

@@ -96,6 +96,10 @@ class ModelConfig:
     policy: PolicyConfig = PolicyConfig()
     overview: Annotated[int, SIDE] = 1
     """The context sees pictures averaged over squares of so many pixels (1: as they are, as in the paper)."""
+    overview_size: Annotated[int, Range(high=4096)] = 0
+    """The context sees pictures averaged down to so many pixels a side, whatever their own (0: as `overview` says).
+
+    The cost of a look then does not grow with the picture, and the model takes pictures of any side."""
     hidden: Annotated[int | None, Range(low=2, high=65_536)] = None
     """Width of both RNNs; twice the memory if not given."""
     context: CnnConfig = CnnConfig()
@@ -146,6 +150,8 @@ class DataConfig:
     """Largest random rotation, in degrees."""
     warp: Annotated[float, Range(high=4096)] = 0.0
     """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
+    turn: Annotated[float, Range(high=360)] = 0.0
+    """Of pictures that are made anew of digits: the largest rotation of a digit before it is put in, in degrees."""
     sampling: Sampling = "bilinear"
     """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less."""
     shift: Annotated[int, Range(high=4096)] = 0

@@ -20,7 +20,7 @@ from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut
 from stawm.vision.images import check_images, halves
 from stawm.vision.mobilenet import MobileNetV2
-from stawm.vision.overview import Overview
+from stawm.vision.overview import FixedOverview, Overview
 
 Encoder = ConvEncoder | MobileNetV2
 Where = Literal["emission", "pose"]
@@ -102,7 +102,7 @@ class Stawm(nn.Module):
     def __init__(
         self,
         *,
-        context: Encoder | Overview,
+        context: Encoder | Overview | FixedOverview,
         glimpse: Encoder,
         policy: Policy | Scan,
         memory: Memory,

@@ -73,7 +73,8 @@ class Feed:
         """What is learnt from in this epoch (from 0)."""
         if self.views:
             return self.views.of_epoch(epoch, self.engine.device)
-        return self.train.renewed(generator_of(self.experiment.seed, epoch, len(self.train)))
+        chance, turn = generator_of(self.experiment.seed, epoch, len(self.train)), self.experiment.data.turn
+        return (self.train.turned(turn, chance) if turn else self.train).renewed(chance)
 
     def batches(
         self, pictures: ImageSet | FeatureSet, epoch: int, position: int

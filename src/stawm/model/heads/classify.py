@@ -2,14 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
-from stawm.model.heads.head import HEADS, Answer, Batch, Head, HeadConfig, Host, Objective, Order, Query, Scene, Score
+from stawm.model.heads.head import (
+    HEADS,
+    Answer,
+    Batch,
+    ConstantQuery,
+    Head,
+    HeadConfig,
+    Host,
+    Objective,
+    Order,
+    Query,
+    Scene,
+    Score,
+)
 from stawm.precision import single
 from stawm.ranges import AT_LEAST_0, SHARE, WIDTH
 
@@ -25,6 +38,8 @@ class ClassifyConfig(HeadConfig):
     label_smoothing: Annotated[float, SHARE] = 0.0
     query_dropout: Order = "before"
     """Dropout of the query: before its ReLU6, so that it stays within 6, or after, where it reaches 6/(1 - dropout)."""
+    query: Literal["context", "constant"] = "context"
+    """What the query is made of: the context (paper), or one learnt vector, so that all of the answer is remembered."""
 
     free = ("weight", "anytime", "label_smoothing", "query_dropout")
 
@@ -83,16 +98,19 @@ class ClassificationHead(Head):
     Config = ClassifyConfig
     measured = (Score("error", "error", factor=100.0, unit="%", digits=2, halved=2e-4),)
 
-    def __init__(self, features: int, memory: int, classes: int, dropout: float, order: Order = "before") -> None:
-        """A head for `classes` classes; `order` is that of the query's dropout and ReLU6."""
+    def __init__(self, query: Query | ConstantQuery, memory: int, classes: int) -> None:
+        """A head for `classes` classes that asks with `query`."""
         super().__init__()
-        self.query = Query(features, memory, dropout, order)
+        self.query = query
         self.classify = nn.Linear(memory, classes)
 
     @classmethod
     def build(cls, config: ClassifyConfig, host: Host) -> "ClassificationHead":
         """The classifier of these settings."""
-        return cls(host.features, host.memory, config.classes, host.dropout, config.query_dropout)
+        if config.query == "constant":
+            return cls(ConstantQuery(host.memory), host.memory, config.classes)
+        query = Query(host.features, host.memory, host.dropout, config.query_dropout)
+        return cls(query, host.memory, config.classes)
 
     @staticmethod
     def objective(config: ClassifyConfig) -> Classification:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
@@ -145,6 +146,19 @@ class Query(nn.Module):
         """ReLU6 of a linear map of the context."""
         projected = self.project(context.detach())
         return F.relu6(self.dropout(projected)) if self.order == "before" else self.dropout(F.relu6(projected))
+
+
+class ConstantQuery(nn.Module):
+    """One learnt query for all pictures: what is recalled depends on the memory alone, not on the context."""
+
+    def __init__(self, memory: int) -> None:
+        """A query of `memory` numbers, none of which begins below zero, where it would learn nothing."""
+        super().__init__()
+        self.vector = nn.Parameter(torch.randn(memory).abs())
+
+    def forward(self, context: Float[Tensor, "batch features"]) -> Float[Tensor, "batch memory"]:
+        """ReLU6 of the learnt vector, for each picture of a batch."""
+        return F.relu6(self.vector).expand(context.shape[0], -1)
 
 
 class Head(nn.Module, ABC):
