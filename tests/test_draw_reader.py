@@ -49,19 +49,20 @@ def test_it_says_where_it_looked() -> None:
 
 
 def test_a_handful_of_pictures_is_learnt() -> None:
-    """Bars that stand or lie somewhere; seeds 0 to 4 end with no error or one of 32."""
+    """Bars that stand or lie somewhere; seeds 0 to 7 end without an error. Without clipping some lose the picture."""
     torch.manual_seed(SHIFT)
     labels, images = torch.arange(32) % 2, torch.zeros(32, 1, 12, 12)
     for place, (label, image) in enumerate(zip(labels, images, strict=True)):
-        top, left = 2 + place % 5, 1 + place % 7
-        image[:, top : top + 2, left : left + 4] = float(label)
-        image[:, top : top + 4, left : left + 2] = 1 - float(label)
+        top, left = 3 + place % 3, 3 + place % 4
+        image[:, top : top + 2, left : left + 6] = float(label)
+        image[:, top : top + 6, left : left + 2] = 1 - float(label)
         image[:, top : top + 2, left : left + 2] = 1.0
-    model = DrawReader((1, 12, 12), classes=2, glimpses=3, glimpse_size=(4, 4), hidden=32)
+    model = DrawReader((1, 12, 12), classes=2, glimpses=2, glimpse_size=(4, 4), hidden=32)
     batch, judge = Batch(images, labels), Classification()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(120):
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(100):
         optimiser.zero_grad()
-        torch.stack([*judge.terms(model(images).answers["classify"], batch).values()]).sum().backward()
+        judge.terms(model(images).answers["classify"], batch)["cross_entropy"].backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
     assert judge.scores(model(images).answers["classify"], batch)["error"].mean() < 0.2
