@@ -92,7 +92,7 @@ def test_at_evaluation_it_draws_means_and_samples_the_bound_by_a_fixed_chance() 
 def test_pictures_are_black_and_white_with_the_chance_of_their_grey() -> None:
     model = small(DrawWriterConfig(write=2))
     images = torch.tensor([0.0, 0.2, 0.7, 1.0], dtype=torch.float64).repeat(4000, 2).reshape(4000, 1, 2, 4)
-    seen = model.seen(images, None, False)
+    seen = model.seen(images, None)
     assert {*seen.unique().tolist()} == {0.0, 1.0}
     torch.testing.assert_close(seen.mean((0, 1, 2)), images[0, 0, 0], rtol=0, atol=0.03)
     answer = model.eval()(torch.full((2, 1, 5, 6), 0.5, dtype=torch.float64)).answers["draw"]

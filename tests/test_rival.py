@@ -25,7 +25,8 @@ from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HeadConfig
 from stawm.show.figures.looked import where_it_looked
 from stawm.show.request import Request
-from stawm.store.weights import load, load_trained
+from stawm.store.portable import Portable, write_portable
+from stawm.store.weights import Trained, load, load_trained
 from stawm.training.fit import fit
 from tiny_run import TINY, digits
 
@@ -177,6 +178,21 @@ def test_its_card_says_how_it_sees(run: tuple[str, Path]) -> None:
     told = card(Facts("some", trained.experiment, 1, ()))
     assert ("whole pictures" in told) == (kind == "cnn")
     assert ("times" in told) == (kind != "cnn")
+
+
+@pytest.mark.parametrize("kind", ["ram", "draw-reader", "draw"])
+def test_it_is_exported_and_answers_the_same_there(kind: str, tmp_path: Path) -> None:
+    """For any number of pictures; the others have nothing that the paper's model does not have."""
+    given = experiment(kind)
+    grey = replace(given.model, rival=DrawWriterConfig(write=4, binary=False)) if kind == "draw" else given.model
+    trained = Trained(build(grey), replace(given, model=grey), {}, tuple(map(str, range(10))))
+    assert write_portable(trained, "torch", tmp_path / "rival.pt2") < 1e-4
+
+
+def test_a_file_that_draws_no_chances_is_not_made_of_a_model_that_does() -> None:
+    for kind, rival in (("ram", RamConfig(samples=2)), ("draw", DrawWriterConfig())):
+        with pytest.raises(UsageError, match="by chance"):
+            Portable(build(replace(experiment(kind).model, rival=rival)))
 
 
 def test_every_rival_has_a_preset() -> None:

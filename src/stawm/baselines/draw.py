@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.baselines.rival import RIVALS, Looked, Rival, RivalConfig, Site, fixed_chance
+from stawm.errors import UsageError
 from stawm.model.cell import Cell
 from stawm.model.heads.draw import Depiction, DrawConfig, concatenated_divergence, sampled
 from stawm.model.heads.head import Batch, Objective
@@ -139,9 +140,9 @@ class Draw(Rival):
     ) -> Looked:
         """The drawing: of samples in training, and of means at evaluation, so that it repeats."""
         check_images(images, self.takes, self)
-        exporting = torch.compiler.is_exporting()  # A file draws no chances.
+        exporting = torch.compiler.is_exporting()
         chance = generator if self.training or generator or exporting else fixed_chance(images)
-        target = self.seen(images, chance, exporting)
+        target = self.seen(images, chance)
         if self.training:
             drawing = trial = self.draw(target, sample=True, generator=chance)
         else:
@@ -151,13 +152,17 @@ class Draw(Rival):
         answer = Redrawn(drawing.mean, drawing.log_variance, painting, target, trial)
         return Looked({"draw": answer}, images, drawing.poses, drawing.patches)
 
-    def seen(self, images: Tensor, generator: Generator | None, exporting: bool) -> Tensor:
+    def seen(self, images: Tensor, generator: Generator | None) -> Tensor:
         """The pictures as they are, or black and white."""
-        if not self.binary:
-            return images
-        if exporting:
-            return (images > 0.5).to(images.dtype)
-        return torch.bernoulli(images.clamp(0, 1), generator=generator)
+        return torch.bernoulli(images.clamp(0, 1), generator=generator) if self.binary else images
+
+    def check_portable(self) -> None:
+        """Refuse a model that sees pictures by chance."""
+        if self.binary:
+            raise UsageError(
+                "this DRAW makes pictures black and white by chance, and a file draws none; give one of "
+                "model.rival.binary False"
+            )
 
     def draw(
         self,
@@ -167,7 +172,7 @@ class Draw(Rival):
         generator: Generator | None = None,
     ) -> Sitting:
         """One drawing of each picture."""
-        batch, (height, width) = len(images), images.shape[2:]
+        (batch, _, height, width) = images.shape
         first = self.start[:, None].expand(-1, batch, -1).unbind()
         encoder, decoder = (first[0], first[1]), (first[2], first[3])
         canvas = self.canvas.expand(batch, -1, -1, -1)

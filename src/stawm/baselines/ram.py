@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.baselines.rival import RIVALS, Looked, Rival, RivalConfig, Site, fixed_chance
+from stawm.errors import UsageError
 from stawm.model.cell import Cell
 from stawm.model.heads.classify import Belief, Classification, ClassifyConfig
 from stawm.model.heads.head import Batch
@@ -130,13 +131,18 @@ class Ram(Rival):
         check_images(images, self.takes, self)
         if self.training:
             return self.path(images, drawn=True, generator=generator)
-        if not self.samples or torch.compiler.is_exporting():
+        if not self.samples:
             return self.path(images, drawn=False)
         chance = generator or fixed_chance(images)
         paths = [self.path(images, drawn=True, generator=chance) for _ in range(self.samples)]
         beliefs = torch.stack([path.logits.log_softmax(-1) for path in paths])
         answer = Attended(beliefs.logsumexp(0) - math.log(len(paths)))
         return Looked({"classify": answer}, images, paths[0].poses, paths[0].glimpses)
+
+    def check_portable(self) -> None:
+        """Refuse a model that draws places at evaluation."""
+        if self.samples:
+            raise UsageError("this RAM draws places by chance, and a file draws none; set model.rival.samples to 0")
 
     def path(
         self,
@@ -146,7 +152,7 @@ class Ram(Rival):
         generator: Generator | None = None,
     ) -> Looked:
         """One path of glimpses over each picture."""
-        hidden = images.new_zeros(len(images), self.classify.in_features)
+        hidden = images.new_zeros(images.shape[0], self.classify.in_features)
         state = (hidden, hidden)
         looks: list[tuple[Tensor, ...]] = []
         for _ in range(self.glimpses):
@@ -176,7 +182,7 @@ class Ram(Rival):
         (_, height, width), (rows, columns) = self.takes, self.size
         assert height is not None and width is not None
         spans = [(side * 2**scale - 1) / max(whole - 1, 1) for side, whole in ((columns, width), (rows, height))]
-        turn = torch.diag(place.new_tensor(spans)).expand(len(place), 2, 2)
+        turn = torch.diag(place.new_tensor(spans)).expand(place.shape[0], 2, 2)
         return torch.cat([turn, place[..., None]], 2)
 
     def retina(

@@ -113,6 +113,10 @@ class Rival(nn.Module, ABC):
         """The model frozen but for the head that can learn alone; a rival without one is a `UsageError`."""
         raise UsageError(f"{self.title} has no part that learns alone; leave training.learns at all")
 
+    def check_portable(self) -> None:
+        """Refuse, with a `UsageError`, a model that a file which draws no chances cannot hold; most can be."""
+        return None
+
 
 def fixed_chance(like: Tensor) -> Generator:
     """The chance by which a model that samples at evaluation does so: always the same, so that its answers repeat."""

@@ -100,15 +100,16 @@ def _check_rival(config: ModelConfig) -> None:
         return
     if not set(rival.must) <= set(config.heads) <= {*rival.must, *rival.may}:
         raise UsageError(f"{rival.title} {rival.does}; it cannot have the heads {', '.join(config.heads)}")
-    for name in unused(config):
-        raise UsageError(f"{rival.title} is not built from model.{name}; leave it as it is in a new ModelConfig")
+    plain = ModelConfig()
+    for name in idle(config):
+        if getattr(config, name) != getattr(plain, name):
+            raise UsageError(f"{rival.title} is not built from model.{name}; leave it as it is in a new ModelConfig")
 
 
-def unused(config: ModelConfig) -> list[str]:
-    """The settings that were set and mean nothing to the rival that the model is."""
-    plain, uses = ModelConfig(), None if config.kind == STAWM else RIVALS[config.kind].uses
-    names = [] if uses is None else [part.name for part in fields(config) if part.name not in (*uses, *COMMON)]
-    return [name for name in names if getattr(config, name) != getattr(plain, name)]
+def idle(config: ModelConfig) -> list[str]:
+    """The settings that mean nothing to the rival that the model is; none if it is no rival."""
+    uses = None if config.kind == STAWM else RIVALS[config.kind].uses
+    return [] if uses is None else [part.name for part in fields(config) if part.name not in (*uses, *COMMON)]
 
 
 def _check_pair(config: ModelConfig) -> None:
