@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stawm.vision.glimpse import cut, identity_pose, outside
+from stawm.vision.glimpse import NEAR, crowding, cut, cut_scales, identity_pose, outside
 
 
 def pose(scale_x: float = 1, scale_y: float = 1, across: float = 0, down: float = 0) -> torch.Tensor:
@@ -63,3 +63,38 @@ def test_outside_sees_rotation() -> None:
 
 def test_a_pose_a_little_larger_than_the_image_is_not_outside() -> None:
     assert outside(pose(1.01, 1.01)[None]).item() == 0
+
+
+def test_concentric_glimpses_are_those_of_wider_poses_averaged() -> None:
+    """Slowly and plainly: each pixel of a wider view is the mean of the finer samples that it covers."""
+    images = torch.rand(2, 1, 20, 20, dtype=torch.float64)
+    given_pose = torch.stack([pose(0.2, 0.2, 0.1, -0.3), pose(0.15, 0.3, -0.4, 0.2)]).double().requires_grad_()
+    stacked = cut_scales(images, given_pose, 4, 5, 3)
+    assert stacked.shape == (2, 3, 4, 5)
+    torch.testing.assert_close(stacked[:, :1], cut(images, given_pose, 4, 5))
+    for place, factor in ((1, 2), (2, 4)):
+        wider = given_pose * torch.tensor([factor, factor, 1.0], dtype=torch.float64)
+        fine = cut(images, wider, 4 * factor, 5 * factor)
+        for row in range(4):
+            for column in range(5):
+                block = fine[..., factor * row : factor * (row + 1), factor * column : factor * (column + 1)]
+                torch.testing.assert_close(stacked[:, place, row, column], block.mean((-2, -1))[:, 0])
+    torch.autograd.gradcheck(lambda given: cut_scales(images, given, 2, 2, 2), (given_pose,))
+
+
+def test_one_scale_is_the_plain_glimpse() -> None:
+    images, given_pose = torch.rand(1, 3, 9, 9, dtype=torch.float64), pose(0.5, 0.5)[None]
+    assert torch.equal(cut_scales(images, given_pose, 4, 4, 1), cut(images, given_pose, 4, 4))
+
+
+def test_crowding_is_one_at_one_place_and_little_far_apart() -> None:
+    together = torch.stack([pose(0.2, 0.2, 0.3, 0.3)] * 4)[None]
+    torch.testing.assert_close(crowding(together), torch.tensor(1.0, dtype=torch.float64))
+    apart = torch.stack([pose(0.2, 0.2, x, y) for x in (-0.8, 0.8) for y in (-0.8, 0.8)])[None]
+    assert crowding(apart) < 1e-6
+    two = torch.stack([pose(1, 1, 0.0, 0.0), pose(1, 1, NEAR, 0.0)])[None].double().requires_grad_()
+    found = crowding(two)
+    torch.testing.assert_close(found, torch.tensor(-0.5, dtype=torch.float64).exp())
+    found.backward()
+    assert two.grad is not None
+    assert two.grad[0, 0, 0, 2] > 0 > two.grad[0, 1, 0, 2], "going down the slope, they part"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from stawm.model.heads.classify import ClassifyConfig
-from stawm.model.heads.head import Order, Query
+from stawm.model.heads.head import ConstantQuery, Order, Query, Scene
 from stawm.vision.canvas import BernoulliCanvas
 from tiny_model import artist_of, head_of, heads, small
 
@@ -37,3 +37,17 @@ def test_the_mean_of_masks_is_a_setting() -> None:
         assert artist_of(model).canvas == BernoulliCanvas(2.0, mean)
         drawn[mean] = model(images).answers["draw"].canvas
     assert not torch.equal(drawn["bernoulli"], drawn["concrete"])
+
+
+def test_a_constant_query_asks_the_same_of_every_picture_and_learns() -> None:
+    """What is recalled then comes out of the memory alone: other features of the context change nothing."""
+    model = small(heads={"classify": ClassifyConfig(classes=4, query="constant")})
+    query = head_of(model).query
+    assert isinstance(query, ConstantQuery) and (query.vector > 0).all()
+    episode = model(torch.rand(3, 1, 12, 12))
+    asked = episode.answers["classify"].query
+    assert torch.equal(asked, asked[:1].expand(3, -1)) and asked.max() <= 6
+    other = model.ask(torch.randn_like(episode.context), episode.codes, Scene(12, 12, None))
+    torch.testing.assert_close(other.logits, episode.logits)
+    episode.logits.square().sum().backward()
+    assert query.vector.grad is not None and query.vector.grad.any()

@@ -9,6 +9,7 @@ Examples:
   stawm look
   stawm look my-digits photo.jpg --out report.html
   stawm look photo.jpg --weights runs/mnist-sketchpad-seed0 --memory
+  stawm look my-digits --until 0.99
   stawm look my-digits --json | jq -r '[.name, .prediction] | @tsv'
 """
 
@@ -50,6 +51,7 @@ def look(
     weights: Weights = None,
     out: Annotated[Path | None, flag("the report", "FILE", f"({REPORT}; with --json none)")] = None,
     memory: Annotated[bool, arg(help="show also what the memory held after each glimpse")] = False,
+    until: Annotated[float | None, flag("look no further once a class is believed so much", "BELIEF")] = None,
     most: Annotated[int, arg(metavar="N", help="pictures in the report, the first N")] = 200,
     batch_size: Annotated[int, arg(metavar="N", help="pictures looked at together")] = 64,
     device: Device = "auto",
@@ -70,7 +72,7 @@ def look(
     told = _Told()
     with _bar() as bar, ExitStack() as stack:
         report = None
-        for seen in _looks(looker, pictures, bar, told, batch_size=batch_size, memory=memory):
+        for seen in _looks(looker, pictures, bar, told, batch_size=batch_size, memory=memory, until=until):
             payload = to_json(seen) if json or told.count <= most else {}
             if file is not None and told.count <= most:
                 report = report or stack.enter_context(open_report(file, title=TITLE, model=looker.name))

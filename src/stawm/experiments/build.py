@@ -104,7 +104,7 @@ def _stawm(config: ModelConfig) -> Stawm:
     context = _context(config)
     # Glimpses at given places are alike, and are seen as one batch; those of a policy differ from first to last.
     kinds = config.glimpses if config.policy.kind == "learnt" else 1
-    glimpse = _encoder(config.glimpse, config.image.channels, *size, kinds)
+    glimpse = _encoder(config.glimpse, config.glimpse_scales * config.image.channels, *size, kinds)
     if isinstance(glimpse, ConvEncoder):
         _check_held(config.glimpses * glimpse.held)
     memory = build_memory(config.memory)
@@ -132,6 +132,7 @@ def _stawm(config: ModelConfig) -> Stawm:
         glimpse_size=size,
         where=config.where,
         dropout=config.dropout,
+        scales=config.glimpse_scales,
     )
 
 

@@ -37,6 +37,13 @@ def check(experiment: Experiment) -> None:
             "as it is and varied, so give 2 or more and something that varies, such as --data.rotate 20; or leave it "
             "at 0"
         )
+    if training.spread and (frozen or experiment.model.kind != "stawm" or experiment.model.policy.kind != "learnt"):
+        raise UsageError(
+            f"training.spread={training.spread:g} cannot be used: it keeps apart glimpses whose places are learnt, and "
+            "here none are; leave it at 0"
+        )
+    if training.spread and experiment.model.glimpses < 2:
+        raise UsageError(f"training.spread={training.spread:g} is about several glimpses; give two or more")
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(

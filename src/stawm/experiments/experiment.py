@@ -93,6 +93,10 @@ class ModelConfig:
     glimpse_width: Annotated[int, SIDE] = 8
     glimpse_scale: Annotated[float, ABOVE_0] = 1.0
     """The share of each side of the image that glimpses cover before training: 1, the whole, in the paper."""
+    glimpse_scales: Annotated[int, Range(low=1, high=8)] = 1
+    """Views in one glimpse, each twice as wide and coarse as the one before, about the same centre (1: one, paper).
+
+    A wider view shows what lies beside a small glimpse, and so where to look next."""
     policy: PolicyConfig = PolicyConfig()
     overview: Annotated[int, SIDE] = 1
     """The context sees pictures averaged over squares of so many pixels (1: as they are, as in the paper)."""
@@ -195,6 +199,10 @@ class TrainingConfig:
     """The learning rate of the emitter of poses, as a share of that of all else: less keeps glimpses on the image."""
     paste_share: Annotated[float, AT_LEAST_0] = 1.0
     """The same for the emitter of inverse poses, by which sketches are pasted: less keeps sketches sharp."""
+    spread: Annotated[float, AT_LEAST_0] = 0.0
+    """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
+
+    What glimpses see in common they need not all see; but a task may want them close together, so it is 0."""
     clip_norm: Annotated[float, AT_LEAST_0] = 5.0
     """Largest norm of the gradient, which is shortened to it (0: never)."""
     average: Annotated[float, BELOW_1] = 0.0

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 class _Call(ModuleType):
-    def __call__(self, pictures: "Pictures", model: "Known | None" = None, memory: bool = False) -> "Look | list[Look]":
+    def __call__(
+        self, pictures: "Pictures", model: "Known | None" = None, memory: bool = False, *, until: float | None = None
+    ) -> "Look | list[Look]":
         """The look of a trained model at a picture, or at each of a list; see `stawm.look.public.look`."""
         from stawm.look.public import look
 
-        return look(pictures, model, memory)
+        return look(pictures, model, memory, until=until)
 
 
 sys.modules[__name__].__class__ = _Call

@@ -1,6 +1,6 @@
 """A trained model that looks at pictures as people give them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass, replace
 from functools import cache
 from typing import Any
@@ -19,6 +19,7 @@ from stawm.look.engine import Engine, TorchEngine
 from stawm.look.memory_view import MemoryView, memory_views
 from stawm.look.picture import picture_of, pictures_of
 from stawm.look.views import View, views_of
+from stawm.measure.stopping import check_until, sure
 from stawm.model.heads.classify import Classified
 from stawm.model.heads.question import QuestionHead
 from stawm.model.stawm import Episode, Stawm
@@ -66,11 +67,41 @@ class Looker:
         return self.data.prepare(given, self.image.shape)
 
     @torch.inference_mode()
-    def look(self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False) -> list[Look]:
-        """One look at each picture, all of them in one batch; with `memory`, also what the memory held."""
+    def look(
+        self, prepared: Sequence[Prepared], names: Sequence[str], *, memory: bool = False, until: float | None = None
+    ) -> list[Look]:
+        """One look at each picture, all of them in one batch; with `memory`, also what the memory held.
+
+        With `until`, a picture is looked at until a class is believed so much, and no further: one picture at a time,
+        since each ends when it may. How familiar it is, is told only of whole looks, for which that was fitted.
+        """
         if not prepared:
             return []
-        episode = self.engine(torch.stack([one.pixels for one in prepared]).float() / 255)
+        if until is None:
+            episode = self.engine(torch.stack([one.pixels for one in prepared]).float() / 255)
+            return self._told(episode, prepared, names, memory)
+        ends = zip(self._stopping(check_until(until), prepared), prepared, names, strict=True)
+        return [self._told(episode, [one], [name], memory)[0] for episode, one, name in ends]
+
+    def _stopping(self, until: float, prepared: Sequence[Prepared]) -> Iterator[Episode]:
+        """The episode of each picture in turn, up to the glimpse after which it is sure, or the model's last."""
+        if not self.classifies:
+            raise UsageError(f"{self.name} does not classify, so it is never sure; leave out --until")
+        if not isinstance(self.engine, TorchEngine):
+            raise UsageError(
+                f"the engine {self.engine.name} takes all glimpses at once; stop early with --engine torch"
+            )
+        device = next(self.model.parameters()).device
+        for one in prepared:
+            for gaze in self.model.unroll(one.pixels[None].to(device).float() / 255):
+                episode = self.model.episode(gaze)
+                logits = self.trust.believed(episode.logits) if self.trust else episode.logits
+                if len(gaze.glances) >= self.glimpses or bool(sure(logits[0, -1], until)):
+                    yield episode
+                    break
+
+    def _told(self, episode: Episode, prepared: Sequence[Prepared], names: Sequence[str], memory: bool) -> list[Look]:
+        """What an episode over these pictures was, a look at each."""
         looked = bool(episode.poses.isfinite().all())
         for name, answer in episode.answers.items():
             parts = [part for part in vars(answer).values() if isinstance(part, Tensor)] if is_dataclass(answer) else []
@@ -78,7 +109,11 @@ class Looker:
                 raise not_finite(f"the answer of the head {name}", self.model)
         memories = (memory_views(self.model.memory, episode.codes) if memory else None) or [None] * len(prepared)
         views = views_of(self.model, _believed(episode, self.trust), self.classes)
-        familiar = self.trust.familiar(episode) if self.trust else [None] * len(prepared)
+        taken = episode.poses.shape[1]
+        if taken < self.glimpses:
+            stop = f"sure after {taken} of {self.glimpses} glimpses"
+            prepared = [replace(one, notes=(*one.notes, stop)) for one in prepared]
+        familiar = self.trust.familiar(episode) if self.trust and taken == self.glimpses else [None] * len(prepared)
         seen = glimpses_of(episode.images, episode.poses, episode.glimpses)
         parts = zip(prepared, names, seen, views, memories, familiar, strict=True)
         return [self._look(*part) for part in parts]

@@ -35,18 +35,23 @@ Cells = Sequence[Shown | None]
 
 
 @overload
-def look(pictures: Shown, model: Known | None = None, memory: bool = False) -> Look: ...
+def look(pictures: Shown, model: Known | None = None, memory: bool = False, *, until: float | None = None) -> Look: ...
 
 
 @overload
-def look(pictures: Sequence[Shown], model: Known | None = None, memory: bool = False) -> list[Look]: ...
+def look(
+    pictures: Sequence[Shown], model: Known | None = None, memory: bool = False, *, until: float | None = None
+) -> list[Look]: ...
 
 
-def look(pictures: Pictures, model: Known | None = None, memory: bool = False) -> Look | list[Look]:
+def look(
+    pictures: Pictures, model: Known | None = None, memory: bool = False, *, until: float | None = None
+) -> Look | list[Look]:
     """The look of a trained model at a picture, or at each of a list; with `memory`, also what the memory held.
 
     Without a model, the preferred one of those that come with the package looks. Pictures are prepared as `stawm look`
-    prepares them: for a model of digits they are cropped, scaled and centred as MNIST's are.
+    prepares them: for a model of digits they are cropped, scaled and centred as MNIST's are. With `until`, as 0.99, no
+    further glimpse is taken once a class is believed so much.
     """
     many = isinstance(pictures, list | tuple)
     looker = _looker(preferred() if model is None else model)
@@ -54,7 +59,8 @@ def look(pictures: Pictures, model: Known | None = None, memory: bool = False) -
     looks: list[Look] = []
     for start in range(0, len(given), BATCH):
         batch = given[start : start + BATCH]
-        looks += looker.look([looker.prepare(one) for one in batch], [one.name for one in batch], memory=memory)
+        ready, names = [looker.prepare(one) for one in batch], [one.name for one in batch]
+        looks += looker.look(ready, names, memory=memory, until=until)
     return looks if many else looks[0]
 
 

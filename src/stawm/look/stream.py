@@ -38,9 +38,13 @@ def look_at(
     *,
     batch_size: int,
     memory: bool = False,
+    until: float | None = None,
     broken: Callable[[DataError], None],
 ) -> Iterator[Look]:
-    """A look at each picture in turn; one that cannot be read is told to `broken` and passed over."""
+    """A look at each picture in turn; one that cannot be read is told to `broken` and passed over.
+
+    With `until`, looking ends once a class is believed so much.
+    """
     rest = iter(pictures)
     while batch := list(islice(rest, batch_size)):
         names: list[str] = []
@@ -51,4 +55,4 @@ def look_at(
                 names.append(name)
             except DataError as failure:
                 broken(failure)
-        yield from looker.look(ready, names, memory=memory)
+        yield from looker.look(ready, names, memory=memory, until=until)

@@ -1,7 +1,7 @@
 """How well a model answers on images it did not learn from, exactly counted."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from stawm.experiments.build import Learning
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import ModelConfig
 from stawm.measure.health import health
-from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, TERM, Sums, add, all_reduced, means
+from stawm.measure.stopping import check_until, stops, told
+from stawm.measure.sums import AFTER, GAP, HEALTH, SCORE, STOP, TERM, Sums, add, all_reduced, means
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import HEADS, Answered, Batch, Judge
 from stawm.precision import mixed, resolved
@@ -38,11 +39,13 @@ def evaluate(
     engine: "Fabric | None" = None,
     trust: Trust | None = None,
     precision: str = "32",
+    until: Sequence[float] = (),
 ) -> dict[str, Any]:
     """What the model makes of `images`: `count`, mean `scores` and `terms`, `error_after_glimpse`, and `health`.
 
     Of a classifier also `calibration`: the expected calibration error of its beliefs as they are (`raw`), and with the
-    temperatures of `trust` (`calibrated`).
+    temperatures of `trust` (`calibrated`); and `stopping`: for each belief of `until`, the mean number of glimpses and
+    the error if none is taken once a class is believed so much. All are computed; those that would be taken count.
     Without a `judge`, every answer that the model gives is measured. A read-out also takes stored features. Under
     several processes (`engine`) each takes every so-many-th batch and all get the joined result, over exactly
     `len(images)` images. With `config`, images that do not fit the model are a `DataError` before the first batch. The
@@ -73,7 +76,7 @@ def evaluate(
                 found = _measures(model, answered, batch, judge or _plain(answered, model))
                 measured = {name: float(value) for name, value in found.items()}
                 _check_finite(measured, model, images.name)
-                measured |= {name: float(gap) for name, gap in _gaps(answered, batch, trust).items()}
+                measured |= _gaps(answered, batch, trust) | _stops(answered, batch, trust, until)
                 add(sums, measured, len(indices) * (place % world == rank))
     return _result(all_reduced(engine, sums))
 
@@ -125,14 +128,26 @@ def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -
     return measures
 
 
-def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, Tensor]:
+def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, float]:
     """The mean gap between confidence and correctness in each bin: their sizes add up to the calibration error."""
     answer = answered.answers.get("classify")
     if not isinstance(answer, Belief) or batch.labels is None:
         return {}
     kinds = {"raw": answer.logits} | ({"calibrated": trust.believed(answer.logits)} if trust else {})
     gaps = {kind: calibration_gaps(logits[:, -1], batch.labels).mean(0) for kind, logits in kinds.items()}
-    return {f"{GAP}{kind}/{place}": gap for kind, each in gaps.items() for place, gap in enumerate(each)}
+    return {f"{GAP}{kind}/{place}": float(gap) for kind, each in gaps.items() for place, gap in enumerate(each)}
+
+
+def _stops(answered: Answered, batch: Batch, trust: Trust | None, until: Sequence[float]) -> dict[str, float]:
+    """Glimpses and error if looking ends at each of these beliefs."""
+    answer = answered.answers.get("classify")
+    if not until:
+        return {}
+    if not isinstance(answer, Belief) or batch.labels is None:
+        raise UsageError("only a model that classifies can stop when it is sure; leave out --until")
+    logits = trust.believed(answer.logits) if trust else answer.logits
+    found = stops(logits, batch.labels, [check_until(one) for one in until])
+    return {name: float(value) for name, value in found.items()}
 
 
 def _result(sums: Sums) -> dict[str, Any]:
@@ -148,4 +163,6 @@ def _result(sums: Sums) -> dict[str, Any]:
     for name, gap in means(sums, GAP).items():
         kind = name.partition("/")[0]
         calibration[kind] = calibration.get(kind, 0.0) + abs(gap)
-    return counted | after | ({"calibration": calibration} if calibration else {}) | {"health": means(sums, HEALTH)}
+    stopping = told(means(sums, STOP))
+    counted |= after | ({"calibration": calibration} if calibration else {})
+    return counted | ({"stopping": stopping} if stopping else {}) | {"health": means(sums, HEALTH)}

@@ -8,7 +8,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-TERM, SCORE, HEALTH, AFTER, GAP = "term/", "score/", "health/", "after/", "gap/"
+TERM, SCORE, HEALTH, AFTER, GAP, STOP = "term/", "score/", "health/", "after/", "gap/", "stop/"
 """What a measure is, as the first part of its name."""
 
 Sums = dict[str, list[float]]

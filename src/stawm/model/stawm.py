@@ -17,7 +17,7 @@ from stawm.model.policy import Policy
 from stawm.model.scan import Scan
 from stawm.precision import exact, single
 from stawm.vision.encoders import ConvEncoder
-from stawm.vision.glimpse import cut
+from stawm.vision.glimpse import cut_scales
 from stawm.vision.images import check_images, halves
 from stawm.vision.mobilenet import MobileNetV2
 from stawm.vision.overview import FixedOverview, Overview
@@ -112,13 +112,17 @@ class Stawm(nn.Module):
         glimpse_size: tuple[int, int],
         where: Where = "emission",
         dropout: float = 0.5,
+        scales: int = 1,
     ) -> None:
-        """A model of the given parts; `glimpse_size` is height and width, `where` what the *where* pathway sees."""
+        """A model of the given parts; `glimpse_size` is height and width, `where` what the *where* pathway sees.
+
+        With several `scales` a glimpse comes with wider and coarser ones around it; the glimpse network sees them all.
+        """
         super().__init__()
         self.context, self.glimpse, self.policy, self.memory = context, glimpse, policy, memory
         self.heads = nn.ModuleDict(heads)
         self.compares = tuple(name for name, head in heads.items() if head.compares)
-        self.glimpses, self.glimpse_size, self.where_from = glimpses, glimpse_size, where
+        self.glimpses, self.glimpse_size, self.where_from, self.scales = glimpses, glimpse_size, where, scales
         self.features = nn.Linear(glimpse.features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
@@ -135,7 +139,10 @@ class Stawm(nn.Module):
         generator: Generator | None = None,
     ) -> Episode:
         """An episode of `glimpses` looks at each image (as many as the model was built for if not given)."""
-        gaze = self.gaze(images, glimpses)
+        return self.episode(self.gaze(images, glimpses), generator)
+
+    def episode(self, gaze: Gaze, generator: Generator | None = None) -> Episode:
+        """All that a gaze has seen so far, what is remembered of it, and the answers."""
         return Episode(
             **vars(self.remember(gaze, generator)),
             images=gaze.images,
@@ -180,9 +187,10 @@ class Stawm(nn.Module):
         number: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What glimpse `number` sees at these places, its features, and the code that is made of it."""
-        glimpse = cut(images, pose, *self.glimpse_size)
-        features = F.relu(self.dropout(self.features(self.glimpse(glimpse, number))))
+        stack = cut_scales(images, pose, *self.glimpse_size, self.scales)
+        features = F.relu(self.dropout(self.features(self.glimpse(stack, number))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
+        glimpse = stack if self.scales == 1 else stack[:, : images.shape[1]]
         return glimpse, features, F.relu6(self.what(features) * where)
 
     def _scanned(self, gaze: Gaze, count: int) -> Gaze:

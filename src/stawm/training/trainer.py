@@ -15,6 +15,7 @@ from stawm.experiments.experiment import Experiment
 from stawm.measure.health import health
 from stawm.measure.sums import HEALTH, SCORE, TERM
 from stawm.model.heads.head import Batch, Judge
+from stawm.model.stawm import Episode
 from stawm.store.checkpoint import Checkpoint, broken_tensor
 from stawm.training.averages import average_decay, update_average
 from stawm.training.engine import (
@@ -27,6 +28,7 @@ from stawm.training.engine import (
 )
 from stawm.training.schedule import learning_rate
 from stawm.training.start import start_from
+from stawm.vision.glimpse import crowding
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -39,9 +41,10 @@ GRADIENT_NORM = HEALTH + "gradient_norm"
 class Learner(nn.Module):
     """Images, or stored features, and labels in, named scalars out: plain tensors, so that DDP can wrap it whole."""
 
-    def __init__(self, model: Learning, judge: Judge) -> None:
+    def __init__(self, model: Learning, judge: Judge, spread: float = 0.0) -> None:
+        """A learner of `model`; `spread` weighs the term that keeps glimpses apart."""
         super().__init__()
-        self.model, self.judge = model, judge
+        self.model, self.judge, self.spread = model, judge, spread
 
     def forward(
         self,
@@ -52,6 +55,8 @@ class Learner(nn.Module):
         """The loss terms (`term/…`, with gradients), mean scores (`score/…`) and, if `examine`, the `health/…`."""
         answered, batch = self.model(images), Batch(images, labels)
         named = {TERM + name: term for name, term in self.judge.terms(answered, batch).items()}
+        if self.spread and isinstance(answered, Episode):
+            named[TERM + "crowding"] = self.spread * crowding(answered.poses)
         named |= {SCORE + name: score.mean().detach() for name, score in self.judge.scores(answered, batch).items()}
         if examine:
             named |= {HEALTH + name: value for name, value in health(answered, self.model).items()}
@@ -81,7 +86,9 @@ class Trainer:
         self.judged = self.taught if self.average is None else learning_part(self.average, self.config)
         if self.average is not None:
             self.average.requires_grad_(False)
-        self._learner, self._stepper = engine.setup(Learner(self.taught, self.judge), self.optimiser)
+        self._learner, self._stepper = engine.setup(
+            Learner(self.taught, self.judge, self.config.spread), self.optimiser
+        )
         torch.manual_seed(seed_of(experiment.seed, engine.global_rank))
 
     @property

@@ -14,6 +14,8 @@ from torch import Tensor
 from stawm.precision import exact, is_mixed, single
 
 PROBES = 9
+NEAR = 0.25
+"""Centres of glimpses that are nearer than this crowd each other: an eighth of the picture's side."""
 
 
 def identity_pose() -> Float[Tensor, "2 3"]:
@@ -34,6 +36,36 @@ def cut(
 def _sampled(images: Tensor, pose: Tensor, height: int, width: int) -> Tensor:
     grid = F.affine_grid(pose, [images.shape[0], images.shape[1], height, width], align_corners=True)
     return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+def cut_scales(
+    images: Float[Tensor, "batch channel height width"],
+    pose: Float[Tensor, "batch 2 3"],
+    height: int,
+    width: int,
+    scales: int,
+) -> Float[Tensor, "batch stacked glimpse_height glimpse_width"]:
+    """Concentric glimpses of `height` × `width` pixels, each twice as wide as the one before, stacked as channels.
+
+    The first is that of `cut`. A wider one is cut in pixels as fine as the first and averaged down, so that what it
+    passes over is blurred and not left out.
+    """
+    seen = [cut(images, pose, height, width)]
+    for factor in (2**power for power in range(1, scales)):
+        wider = torch.cat([factor * pose[..., :2], pose[..., 2:]], -1)
+        seen.append(F.avg_pool2d(cut(images, wider, factor * height, factor * width), factor))
+    return seen[0] if scales == 1 else torch.cat(seen, 1)
+
+
+def crowding(poses: Float[Tensor, "batch glimpse 2 3"]) -> Float[Tensor, ""]:
+    """How much glimpses look at the same place: mean of exp(−|c − c′|² / 2 r²) over all pairs of centres of a picture.
+
+    It is 1 if all centres are one and nearly 0 if all are further apart than `NEAR`, r.
+    """
+    centres = poses[..., 2]
+    first, second = torch.triu_indices(centres.shape[1], centres.shape[1], 1, device=poses.device)
+    apart = (centres[:, first] - centres[:, second]).square().sum(-1)
+    return torch.exp(-apart / (2 * NEAR**2)).mean()
 
 
 def paste(

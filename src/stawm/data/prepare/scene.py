@@ -63,7 +63,7 @@ def scene(given: Given, shape: Shape, frame: Frame) -> Prepared:
         levels = np.asarray(picture)
         made = torch.from_numpy((255 - levels if ink.inverted else levels).copy())
     else:
-        strokes, changed = _evened(_worked(_field(ink, picture), height, width))
+        strokes, changed = _evened(worked(field_of(ink, picture), height, width))
         notes += [*changed, f"scaled to {width} × {height}"]
         shares = strokes.reshape(height, WORK, width, WORK).mean((1, 3)).clip(0, 1)
         made = torch.from_numpy((255 * shares).round().astype(np.uint8))
@@ -97,7 +97,7 @@ def in_cells(given: Sequence[Given | None], rows: int, columns: int, shape: Shap
     return Prepared(pixels, inverted, tuple(notes) if found else (NOTHING,), found=found)
 
 
-def _field(ink: Ink, picture: Image.Image) -> Grey:
+def field_of(ink: Ink, picture: Image.Image) -> Grey:
     """The ink on the whole of the picture, which may have been reduced by a whole factor."""
     region, shares = ink.region, ink.shares
     field = np.zeros((-(-picture.height // int(region.down)), -(-picture.width // int(region.across))), np.float32)
@@ -106,10 +106,10 @@ def _field(ink: Ink, picture: Image.Image) -> Grey:
     return field
 
 
-def _worked(field: Grey, height: int, width: int) -> Work:
+def worked(field: Grey, height: int, width: int) -> Work:
     """The ink at the working size; strokes that would fade in a large reduction are widened before it."""
     factor = max(field.shape) / (WORK * max(height, width))
-    if factor > 1 and _width(field) < 2 * factor:
+    if factor > 1 and mean_width(field) < 2 * factor:
         reach = int(np.ceil(factor))
         field = thickened(field, factor)[reach:-reach, reach:-reach]
     size = (WORK * width, WORK * height)
@@ -119,7 +119,7 @@ def _worked(field: Grey, height: int, width: int) -> Work:
 
 def _evened(ink: Work) -> tuple[Work, list[str]]:
     """The ink with strokes neither thinner nor thicker than digits have them, and what was done."""
-    (thin, thick), width = WIDTHS, _width(ink)
+    (thin, thick), width = WIDTHS, mean_width(ink)
     if thin <= width <= thick:
         return ink, []
     radius = abs(width - (thin if width < thin else thick)) / 2
@@ -130,6 +130,6 @@ def _evened(ink: Work) -> tuple[Work, list[str]]:
     return (kept, ["thick strokes: thinned"]) if kept.max() > EDGE else (ink, [])
 
 
-def _width(ink: Grey) -> float:
+def mean_width(ink: Grey) -> float:
     """The mean width of the strokes in pixels."""
     return stroke_width(ink) * max(ink.shape) / BOX

@@ -25,6 +25,7 @@ from torch import Generator, Tensor
 from stawm.data.data_set import DATA_SETS, DataSet, Facts
 from stawm.data.image_set import ImageSet, Splits, image_set
 from stawm.data.pictures import Shape
+from stawm.data.prepare.page import page
 from stawm.data.sets.mnist import DIGITS, MNIST, MNIST_5K
 from stawm.errors import DataError, UsageError
 from stawm.vision.glimpse import cut
@@ -177,6 +178,9 @@ TRANSLATED_DIGITS = DATA_SETS.add(
         about="one digit anywhere in a larger picture, grey",
         classes=DIGITS,
         source="made of digits, those of mnist or mnist-5k",
+        preparer=page,
+        preparation="all of the picture, light on dark, in the middle of a square, not cropped to the digit; a single "
+        "thing that is larger than 28 pixels of it is made 20 pixels large",
         terms=MNIST.terms,
     ),
 )
