@@ -4,20 +4,20 @@
     python benchmarks/rivals.py --presets mnist-cluttered-60 cnn-cluttered-60 --seconds 5
 
 GFLOP are those of products and convolutions, counted by torch for one picture at evaluation: two for each
-multiplication and addition; sampling, filters' exponentials, norms and activations are not counted. With --seconds, the
-time of a look is measured too, the models taking turns, and told as a ratio to the first: absolute times say little on
-a shared machine.
+multiplication and addition; sampling, exponentials, norms and activations are not counted. Those of DRAW are of two
+drawings, of means and of samples, as evaluation makes them. With --seconds, the time of a look is measured too, the
+models taking turns, and told as a ratio to the first: absolute times say little on a shared machine.
 """
 
 import argparse
 import time
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from stawm.experiments.build import Model, build
 from stawm.experiments.describe import parameters
 from stawm.experiments.presets import PRESETS, preset
+from stawm.measure.flops import flops_of
 
 KIN = ("mnist-cluttered-60", "mnist-cluttered-100", "mnist-draw-8")
 """Presets of STAWM that the rivals stand beside."""
@@ -33,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    models = {name: build(preset(name).model).eval().requires_grad_(False) for name in given.presets}
+    models = {name: build(preset(name).model).eval() for name in given.presets}
     ratios = times(models, given.seconds) if given.seconds else {}
     print(f"{'preset':26}{'kind':13}{'pictures':>10}{'glimpses':>10}{'parameters':>13}{'GFLOP a look':>14}  time")
     for name, model in models.items():
@@ -42,23 +42,13 @@ def main() -> None:
         looked = getattr(model(pictures(name, 1)), "poses", None)
         count = "–" if looked is None else str(looked.shape[1])
         ratio = f"{ratios[name]:.2f}" if name in ratios else ""
-        counted = f"{parameters(preset(name)).learning:>13,}{gflop(model, name):>14.4f}"
+        counted = f"{parameters(preset(name)).learning:>13,}{flops_of(model, config.image.shape) / 1e9:>14.4f}"
         print(f"{name:26}{config.kind:13}{side:>10}{count:>10}{counted}  {ratio}")
 
 
 def pictures(name: str, count: int) -> torch.Tensor:
     """Some noise of the size that the preset takes."""
     return torch.rand(count, *preset(name).model.image.shape)
-
-
-@torch.no_grad()
-def gflop(model: Model, name: str) -> float:
-    """Of one look at one picture, in the answer that evaluation measures."""
-    counter = FlopCounterMode(display=False)
-    images = pictures(name, 1)
-    with counter:
-        model(images)
-    return counter.get_total_flops() / 1e9
 
 
 @torch.no_grad()

@@ -20,6 +20,7 @@ from stawm.ledger.card import Facts, card
 from stawm.look.looker import Looker
 from stawm.measure.controls import controls
 from stawm.measure.evaluate import evaluate
+from stawm.measure.flops import flops_of
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HeadConfig
@@ -193,6 +194,14 @@ def test_a_file_that_draws_no_chances_is_not_made_of_a_model_that_does() -> None
     for kind, rival in (("ram", RamConfig(samples=2)), ("draw", DrawWriterConfig())):
         with pytest.raises(UsageError, match="by chance"):
             Portable(build(replace(experiment(kind).model, rival=rival)))
+
+
+def test_its_arithmetic_is_counted() -> None:
+    """By hand: 28 pixels become 13 and 6 in the CNN; of RAM a retina of 2 × 8 × 8, a core of 12 units, three times."""
+    convolved = 9 * 4 * 13 * 13 + 9 * 4 * 6 * 6 * 6 + 216 * 8 + 8 * 10
+    looked = 3 * (128 * 8 + 2 * 8 + 2 * 8 * 12 + 2 * 12 * 12 + 12 * (2 + 1 + 10))
+    for kind, products in (("cnn", convolved), ("ram", looked)):
+        assert flops_of(built(kind), (1, 28, 28)) == 2 * products
 
 
 def test_every_rival_has_a_preset() -> None:

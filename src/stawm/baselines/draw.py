@@ -173,9 +173,9 @@ class Draw(Rival):
     ) -> Sitting:
         """One drawing of each picture."""
         (batch, _, height, width) = images.shape
-        first = self.start[:, None].expand(-1, batch, -1).unbind()
+        first = self.start[:, None].repeat(1, batch, 1)
         encoder, decoder = (first[0], first[1]), (first[2], first[3])
-        canvas = self.canvas.expand(batch, -1, -1, -1)
+        canvas = self.canvas.repeat(batch, 1, 1, 1)
         steps: list[tuple[Tensor, ...]] = []
         for _ in range(self.glimpses):
             bank = filterbank(self.look(decoder[0]), height, width, self.grid)

@@ -53,7 +53,7 @@ class DrawReader(Rival):
     ) -> Looked:
         """The belief after each glimpse; nothing is random."""
         check_images(images, self.takes, self)
-        hidden, cell = self.start[:, None].expand(-1, images.shape[0], -1).unbind()
+        hidden, cell = self.start[:, None].repeat(1, images.shape[0], 1)
         (height, width), state, looks = images.shape[2:], (hidden, cell), []
         for _ in range(self.glimpses):
             bank = filterbank(self.attend(state[0]), height, width, self.grid)
