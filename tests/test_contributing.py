@@ -26,6 +26,8 @@ stawm.look(squares.test.images[0], model="runs/squares").image.png.image().save(
 verb("look", "square.png", "--weights", "runs/squares", "--json", "--memory", "--device", "cpu")
 verb("data", "list", "--json")
 verb("train", "squares-classify", "--run", "runs/again", "--training.epochs", "1", "--device", "cpu", "--json")
+verb("train", "squares-linear", "--run", "runs/linear", "--training.epochs", "1", "--device", "cpu", "--json")
+verb("evaluate", "runs/linear", "--json", "--device", "cpu")
 verb("train", "mnist-5k-classify", "--model.memory.rule", "mean", "--model.memory.size", "12", "--data.name", "squares",
      "--model.heads.classify.classes", "2", "--model.heads.brightness.weight", "0.5", "--model.glimpses", "2",
      "--training.epochs", "1", "--run", "runs/flags", "--device", "cpu", "--json")
@@ -41,7 +43,7 @@ def run(path: Path) -> tuple[int | None, str, str]:
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a script of a user's has added all six things, trained with them and asked every verb."""
+    """A folder in which a script of a user's has added all seven things, trained with them and asked every verb."""
     home = tmp_path_factory.mktemp("outside")
     (home / "mine.py").write_text("\n".join([*DOORS, USED, VERBS]), encoding="utf-8")
     code, said, complaints = run(home / "mine.py")
@@ -50,9 +52,9 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_there_are_six_doors():
+def test_there_are_seven_doors():
     titles = re.findall(r"^### (.*)$", GUIDE, re.MULTILINE)
-    assert len(titles) == len(BLOCKS) == 7
+    assert len(titles) == len(BLOCKS) == 8
     assert titles[-1] == "Use them"
 
 
@@ -97,7 +99,7 @@ POINTS = {
 
 
 def test_a_package_of_ones_own_is_found_by_its_entry_points(tmp_path: Path, outside: Path):
-    """The same lines in an installed package: the command line knows all six parts, and no script is run."""
+    """The same lines in an installed package: the command line knows all its parts, and no script is run."""
     (tmp_path / "mine.py").write_text("\n".join(DOORS), encoding="utf-8")
     facts = tmp_path / "mine-1.0.dist-info"
     facts.mkdir()

@@ -170,7 +170,7 @@ def test_nothing_is_nothing():
 def test_a_model_without_glimpses_cannot_look():
     config = replace(SMALL, kind="vae", heads=heads(4, latent=2))
     trained = Trained(build(config), Experiment("plain", model=config), {}, ())
-    with pytest.raises(UsageError, match="takes no glimpses"):
+    with pytest.raises(UsageError, match="no memory to look with"):
         Looker(trained, "plain")
 
 

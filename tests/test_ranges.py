@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stawm.baselines.rival import RIVALS
 from stawm.errors import UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
@@ -32,8 +33,8 @@ def changed(record: Any, path: str, value: Any) -> Any:
 
 
 def test_every_number_has_a_range() -> None:
-    """So a new setting, of a rule or of a head too, cannot be forgotten."""
-    of_rules = [leaf for rule in MEMORIES.values() for leaf in leaves(rule.Config())]
+    """So a new setting, of a rule, of a head or of a rival too, cannot be forgotten."""
+    of_rules = [leaf for rule in (*MEMORIES.values(), *RIVALS.values()) for leaf in leaves(rule.Config())]
     for name, value, wanted in (*SETTINGS, *of_rules):
         number = isinstance(value, int | float | tuple) and not isinstance(value, bool)
         assert number == (wanted is not None), name

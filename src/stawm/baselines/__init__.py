@@ -1,1 +1,1 @@
-"""Whole models that answer the same tasks without glimpses or memory, to compare with."""
+"""Whole models that answer the same tasks in their own way, to compare with: each is one file that enters itself."""

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from stawm.baselines.rival import RIVALS, Rival, RivalConfig, Site
 from stawm.errors import UsageError
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.draw import Depiction, sampled
@@ -17,11 +18,14 @@ from stawm.vision.decoders import ConvDecoder
 from stawm.vision.images import check_images
 
 
-class BetaVae(nn.Module):
+@RIVALS.add("vae")
+class BetaVae(Rival):
     """The baseline of the drawing model, with the same CNN and latent size; β belongs to the objective.
 
     Its one look is the only glimpse, and its one sketch covers the canvas.
     """
+
+    title, does, must, may, alone = "the β-VAE", "draws, and may classify", ("draw",), ("classify",), ("classify",)
 
     def __init__(self, encoder: Encoder, decoder: ConvDecoder, *, latent: int, classes: int = 0) -> None:
         """A model of `latent` numbers between an encoder and its mirror; with `classes`, a linear classifier of μ."""
@@ -31,6 +35,13 @@ class BetaVae(nn.Module):
         self.log_variance = nn.Linear(encoder.features, latent)
         self.expand = nn.Linear(latent, decoder.features)
         self.classify = nn.Linear(latent, classes) if classes else None
+        self.takes = encoder.takes
+
+    @classmethod
+    def build(cls, config: RivalConfig, site: Site) -> "BetaVae":
+        """The glimpse network and its mirror over the whole picture."""
+        encoder, decoder = site.glimpse(*site.image), site.decoder(*site.image)
+        return cls(encoder, decoder, latent=site.latent, classes=site.classes)
 
     def forward(
         self, images: Float[Tensor, "batch channel height width"], generator: Generator | None = None
@@ -48,8 +59,12 @@ class BetaVae(nn.Module):
 
     def seen(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch features"]:
         """The features of each picture; what the model cannot take is a `DataError`."""
-        check_images(images, self.encoder.takes, self.encoder)
+        check_images(images, self.takes, self.encoder)
         return self.encoder(images)
+
+    def readout(self) -> "LatentReadout":
+        """The model frozen but for its classifier."""
+        return LatentReadout(self)
 
 
 class LatentReadout(Readout[BetaVae]):

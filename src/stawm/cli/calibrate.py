@@ -47,7 +47,7 @@ def calibrate(
     own, shape = trained.experiment.data, trained.experiment.model.image.shape
     count = 0 if test else own.hold_out if hold_out is None else hold_out
     if not isinstance(trained.model, Stawm):
-        raise UsageError(f"{model} takes no glimpses, so it cannot be calibrated; give another model")
+        raise UsageError(f"{model} has no memory, so it cannot be calibrated; give a model of kind stawm")
     if not test and (count < 1 or (own.hold_out == 0 and data in (None, own.name))):
         raise UsageError(
             f"{model} learnt from all training pictures of {own.name}, and calibration needs others: give --test, or "

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import Fixed, FlagConversionOff, Suppress
 
+from stawm.baselines.rival import RIVALS, RivalConfig
 from stawm.cli import first_process
 from stawm.cli.options import Settings, flag
 from stawm.errors import UsageError
-from stawm.experiments.experiment import DataConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.experiments.experiment import STAWM, DataConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.experiments.facts import held
 from stawm.experiments.recipe import changes
 from stawm.memory.protocol import MEMORIES, MemoryConfig
@@ -43,7 +44,8 @@ class AllSettings(Settings):
 def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
     """The experiment with the settings that `arguments` name replaced; tyro tells what is wrong with them, and leaves.
 
-    Another memory rule brings its own settings (the size stays), and a head is added by naming one of its settings.
+    Another memory rule brings its own settings (the size stays), and so does another kind of model; a head is added by
+    naming one of its settings.
     """
     if not arguments:
         return experiment
@@ -58,9 +60,9 @@ def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
 
 
 def settings_of(experiment: Experiment, arguments: Sequence[str]) -> AllSettings:
-    """The settings of an experiment, with the memory rule and the heads that `arguments` speak of."""
+    """The settings of an experiment, with the memory rule, the heads and the rival that `arguments` speak of."""
     memory, heads = _memory(experiment.model.memory, arguments), _heads(experiment.model.heads, arguments)
-    model = replace(experiment.model, memory=memory, heads=heads)
+    model = replace(experiment.model, memory=memory, heads=heads, rival=_rival(experiment.model, arguments))
     return AllSettings(experiment, experiment.seed, model, experiment.data, experiment.training)
 
 
@@ -85,6 +87,13 @@ def _memory(memory: MemoryConfig, arguments: Sequence[str]) -> MemoryConfig:
     shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
     shared["rule"] = rule
     return MEMORIES[rule].Config(**shared)
+
+
+def _rival(model: ModelConfig, arguments: Sequence[str]) -> RivalConfig:
+    kind = next(iter(values_of(arguments, "--model.kind")), model.kind)
+    if kind == model.kind:
+        return model.rival
+    return RivalConfig() if kind == STAWM else RIVALS[kind].Config()
 
 
 def _heads(heads: dict[str, HeadConfig], arguments: Sequence[str]) -> dict[str, HeadConfig]:

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from stawm.baselines.beta_vae import BetaVae, LatentReadout
+from stawm.baselines.rival import RIVALS, Rival, Site
 from stawm.errors import UsageError
 from stawm.experiments.check import check_model
-from stawm.experiments.experiment import ALL, CnnConfig, Experiment, ModelConfig, TrainingConfig
+from stawm.experiments.experiment import ALL, STAWM, CnnConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.memory.protocol import build_memory
 from stawm.model.heads.head import HEADS, Head, Host, Judge
 from stawm.model.policy import Policy, start_centres
-from stawm.model.readout import MemoryReadout
+from stawm.model.readout import MemoryReadout, Readout
 from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.decoders import ConvDecoder
@@ -21,9 +21,9 @@ from stawm.vision.encoders import ConvEncoder
 from stawm.vision.mobilenet import PER_PIXEL, MobileNetV2
 from stawm.vision.overview import FixedOverview, Overview, blurred_size
 
-Model = Stawm | BetaVae
+Model = Stawm | Rival
 """A whole model: what is exported and loaded."""
-Learning = Model | MemoryReadout | LatentReadout
+Learning = Model | Readout[Any]
 """What a run teaches: a whole model, or one that is frozen but for a head."""
 MOST_WEIGHTS = 500_000_000
 """Numbers in a model: 2 GB in single precision, and four times that in training."""
@@ -57,7 +57,7 @@ def build(config: ModelConfig) -> Model:
     check_model(config)
     try:
         with Budget():
-            return _vae(config) if config.kind == "vae" else _stawm(config)
+            return _stawm(config) if config.kind == STAWM else _rival(config)
     except ValueError as failure:
         raise UsageError(f"this model cannot be built: {failure}") from failure
 
@@ -66,20 +66,37 @@ def learning_part(model: Model, config: TrainingConfig) -> Learning:
     """What of `model` the run teaches: all of it, or one head and the memory's rates, with the rest frozen."""
     if config.learns == ALL:
         return model
-    return LatentReadout(model) if isinstance(model, BetaVae) else MemoryReadout(model, config.learns)
+    return model.readout() if isinstance(model, Rival) else MemoryReadout(model, config.learns)
 
 
 def judge_of(experiment: Experiment) -> Judge:
     """What the experiment's answers are judged by: one objective for each head that learns."""
     learns = experiment.training.learns
     learning = {name: head for name, head in experiment.model.heads.items() if learns in (ALL, name)}
-    return Judge({name: HEADS[name].objective(head) for name, head in learning.items()})
+    if experiment.model.kind == STAWM:
+        return Judge({name: HEADS[name].objective(head) for name, head in learning.items()})
+    rival, own = RIVALS[experiment.model.kind], experiment.model.rival
+    return Judge({name: rival.objective(own, name, head) for name, head in learning.items()})
 
 
-def _vae(config: ModelConfig) -> BetaVae:
-    assert config.draws is not None, "checked before"
-    encoder, decoder = _encoder(config.glimpse, *config.image.shape), _decoder(config.glimpse, *config.image.shape)
-    return BetaVae(encoder, decoder, latent=config.draws.latent, classes=config.classes)
+def _rival(config: ModelConfig) -> Rival:
+    rival = RIVALS[config.kind]
+    if rival.looks:
+        _check_held(config.glimpses * math.prod(config.image.shape))
+    site = Site(
+        image=config.image.shape,
+        classes=config.classes,
+        latent=config.draws.latent if config.draws else 0,
+        glimpses=config.glimpses,
+        glimpse_size=(config.glimpse_height, config.glimpse_width),
+        glimpse_scale=config.glimpse_scale,
+        hidden=config.hidden_size,
+        dropout=config.dropout,
+        context=lambda *shape: _encoder(config.context, *shape),
+        glimpse=lambda *shape: _encoder(config.glimpse, *shape),
+        decoder=lambda *shape: _decoder(config.glimpse, *shape),
+    )
+    return rival.build(config.rival, site)
 
 
 def _stawm(config: ModelConfig) -> Stawm:

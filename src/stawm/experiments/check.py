@@ -1,17 +1,16 @@
 """The one place where settings are checked: what cannot be used is refused in one line, before a run begins."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
+from stawm.baselines.rival import COMMON, RIVALS, RivalConfig
 from stawm.data.image_set import ImageSet
 from stawm.errors import CheckpointError, DataError, UsageError
-from stawm.experiments.experiment import ALL, Experiment, ModelConfig, record_from_dict
+from stawm.experiments.experiment import ALL, STAWM, Experiment, ModelConfig, record_from_dict
 from stawm.model.heads.head import HEADS
 from stawm.ranges import check_ranges
 
 NORMED = ("norm3", "mobilenet-v2")
 """Blocks with batch norm."""
-PAIRED = ("draw", "classify")
-"""The heads whose tasks the β-VAE can do."""
 
 
 def check(experiment: Experiment) -> None:
@@ -30,8 +29,8 @@ def check(experiment: Experiment) -> None:
         raise UsageError(
             f"training.learns is {training.learns!r}; give {ALL}, or a head of the model: {', '.join(heads)}"
         )
-    if frozen and experiment.model.kind == "stawm" and HEADS[training.learns].pastes:
-        raise UsageError(f"the head {training.learns} cannot learn alone, for it draws; leave training.learns at {ALL}")
+    if frozen:
+        _check_alone(experiment.model.kind, training.learns)
     if data.views and not (data.views > 1 and data.varies and frozen):
         raise UsageError(
             f"data.views={data.views} cannot be used: a frozen model (--training.learns classify) stores each picture "
@@ -51,11 +50,25 @@ def check(experiment: Experiment) -> None:
             f"{experiment.name} starts from a trained drawing model; train {first} first (`stawm train {first}`), then "
             f"name its run: --training.start-from runs/{first}-seed{experiment.seed}"
         )
-    if training.settle and not {experiment.model.context.block, experiment.model.glimpse.block} & set(NORMED):
+    if training.settle and not _blocks(experiment.model) & set(NORMED):
         raise UsageError(
             f"training.settle={training.settle} cannot be used: it takes the statistics of batch norm anew from so "
             "many batches, in a model that has batch norm; leave it at 0"
         )
+
+
+def _check_alone(kind: str, head: str) -> None:
+    """Refuse a head that cannot learn while all else of the model is frozen."""
+    if kind == STAWM and HEADS[head].pastes:
+        raise UsageError(f"the head {head} cannot learn alone, for it draws; leave training.learns at {ALL}")
+    if kind != STAWM and head not in RIVALS[kind].alone:
+        raise UsageError(f"in {RIVALS[kind].title} the head {head} cannot learn alone; leave training.learns at {ALL}")
+
+
+def _blocks(config: ModelConfig) -> set[str]:
+    """The blocks of all networks that the model has."""
+    used = None if config.kind == STAWM else RIVALS[config.kind].uses
+    return {getattr(config, name).block for name in ("context", "glimpse") if used is None or name in used}
 
 
 def check_types(record: Experiment | ModelConfig, kind: type[Experiment | ModelConfig], cure: str) -> None:
@@ -77,12 +90,33 @@ def check_model(config: ModelConfig) -> None:
             raise UsageError(f"model.heads.{name} has the settings of another head; give {HEADS[name].Config.__name__}")
     if not config.heads:
         raise UsageError("a model without heads answers nothing; give model.heads.classify, model.heads.draw, or both")
-    if config.kind == "vae" and not ("draw" in config.heads and set(config.heads) <= set(PAIRED)):
-        raise UsageError(f"the β-VAE draws, and may classify; it cannot have the heads {', '.join(config.heads)}")
+    _check_rival(config)
     if config.compares:
         _check_pair(config)
     if min(config.hidden_size, 2 * config.memory.size) < 2:
         raise UsageError(f"the model needs a hidden size of at least 2; given: {config.hidden_size}")
+
+
+def _check_rival(config: ModelConfig) -> None:
+    """Refuse an unknown kind of model, the settings of another, and tasks or settings that it does not have."""
+    rival = None if config.kind == STAWM else RIVALS[config.kind]
+    own = rival.Config if rival else RivalConfig
+    if type(config.rival) is not own:
+        raise UsageError(f"model.rival has the settings of another kind than {config.kind}; give {own.__name__}")
+    if rival is None:
+        return
+    if not set(rival.must) <= set(config.heads) <= {*rival.must, *rival.may}:
+        raise UsageError(f"{rival.title} {rival.does}; it cannot have the heads {', '.join(config.heads)}")
+    plain = ModelConfig()
+    for name in idle(config):
+        if getattr(config, name) != getattr(plain, name):
+            raise UsageError(f"{rival.title} is not built from model.{name}; leave it as it is in a new ModelConfig")
+
+
+def idle(config: ModelConfig) -> list[str]:
+    """The settings that mean nothing to the rival that the model is; none if it is no rival."""
+    uses = None if config.kind == STAWM else RIVALS[config.kind].uses
+    return [] if uses is None else [part.name for part in fields(config) if part.name not in (*uses, *COMMON)]
 
 
 def _check_pair(config: ModelConfig) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from stawm.experiments.build import build, learning_part
+from stawm.experiments.check import idle
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import Goal, Published
 from stawm.experiments.presets import PRESETS, preset
@@ -65,7 +66,9 @@ def _summary(known: Experiment) -> list[str]:
 
 def _in_full(chosen: Experiment) -> str:
     facts = [*_summary(chosen)[1:], *([f"of:    {chosen.of}"] if chosen.of else [])]
-    settings = [f"{name:40}{told_value(value)}" for name, value in chosen.settings.items()]
+    without = {f"model.{name}" for name in idle(chosen.model)}
+    named = {name: value for name, value in chosen.settings.items() if ".".join(name.split(".")[:2]) not in without}
+    settings = [f"{name:40}{told_value(value)}" for name, value in named.items()]
     lines = [f"  - {departure}" for departure in departures(chosen)] or ["  none"]
     return "\n".join([chosen.name, *facts, "", *settings, "", "departures from the paper:", *lines])
 

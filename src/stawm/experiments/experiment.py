@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import dacite
 
+from stawm.baselines.rival import RIVALS, RivalConfig
 from stawm.data.augment import Sampling
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.facts import Departure, Goal, Published
@@ -25,8 +26,9 @@ from stawm.ranges import ABOVE_0, AT_LEAST_0, BELOW_1, COUNT, SHARE, SIDE, WIDTH
 Record = TypeVar("Record")
 
 Block = Literal["norm3", "plain4", "mobilenet-v2"]
-Kind = Literal["stawm", "vae"]
 Schedule = Literal["constant", "decay", "one-cycle"]
+STAWM = "stawm"
+"""What `model.kind` is called when the model is the paper's."""
 ALL = "all"
 """What `training.learns` is called when nothing is frozen."""
 SETTINGS = ("name", "seed", "model", "data", "training")
@@ -81,8 +83,8 @@ class PolicyConfig:
 class ModelConfig:
     """The network, and what its heads are judged by."""
 
-    kind: Kind = "stawm"
-    """The paper's model, or its β-VAE baseline: the glimpse network over the whole image, no glimpses, no memory."""
+    kind: str = STAWM
+    """The paper's model, or a rival by its name: vae (the paper's baseline), ram, draw, draw-reader, stn, cnn."""
     image: ImageConfig = ImageConfig()
     heads: dict[str, HeadConfig] = field(default_factory=lambda: {"classify": ClassifyConfig()})
     """The questions put to the memory, by name."""
@@ -110,6 +112,8 @@ class ModelConfig:
     where: Where = "emission"
     """What the `where` pathway sees: the emission RNN's output (paper) or the six pose numbers (scripts)."""
     dropout: Annotated[float, BELOW_1] = 0.5
+    rival: RivalConfig = field(default_factory=RivalConfig)
+    """The settings that only a rival of this kind has."""
 
     @property
     def classes(self) -> int:
@@ -265,12 +269,20 @@ class Experiment:
 
 def record_from_dict(kind: type[Record], values: dict[str, Any]) -> Record:
     """A record from plain JSON values (tuples come back from lists); unknown and misfit fields are named."""
-    hooks = {Experiment: upgraded, MemoryConfig: _memory, dict[str, HeadConfig]: _heads}
+    hooks = {Experiment: upgraded, ModelConfig: _model, MemoryConfig: _memory, dict[str, HeadConfig]: _heads}
     try:
-        return dacite.from_dict(kind, upgraded(values), dacite.Config(strict=True, cast=[tuple], type_hooks=hooks))
+        values = _model(values) if kind is ModelConfig else upgraded(values)
+        return dacite.from_dict(kind, values, dacite.Config(strict=True, cast=[tuple], type_hooks=hooks))
     except (dacite.DaciteError, UsageError, TypeError, AttributeError, KeyError, ValueError) as failure:
         reason = shorten(str(failure), LONGEST, placeholder=" …")
         raise CheckpointError(f"this {kind.__name__} does not fit this version of stawm: {reason}") from failure
+
+
+def _model(values: Any) -> Any:
+    """The values of a model with the record of its rival, which its kind tells the type of."""
+    if not isinstance(values, dict) or values.get("kind", STAWM) == STAWM or not isinstance(values["kind"], str):
+        return values
+    return values | {"rival": record_from_dict(RIVALS[values["kind"]].Config, values.get("rival", {}))}
 
 
 def _memory(values: dict[str, Any]) -> MemoryConfig:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stawm.baselines.rival import RIVALS
 from stawm.data.data_set import learnt_from
-from stawm.experiments.experiment import Experiment
+from stawm.experiments.experiment import STAWM, Experiment
 from stawm.experiments.facts import score_of
 from stawm.experiments.recipe import changes, departures, nearest, paper_experiment, told_changes
 from stawm.ledger.entries import Entry, Measurement
@@ -63,7 +64,7 @@ def _listed(title: str, lines: Sequence[str]) -> list[str]:
 def _seen(experiment: Experiment) -> str:
     model = experiment.model
     size = f"{model.image.height}×{model.image.width} pixels, {'grey' if model.image.channels == 1 else 'colour'}"
-    if model.kind == "vae":
+    if model.kind != STAWM and not RIVALS[model.kind].looks:
         return f"It sees whole pictures of {size}."
     return f"It looks {model.glimpses} times, {model.glimpse_height}×{model.glimpse_width} pixels each, at {size}."
 

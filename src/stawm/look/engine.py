@@ -49,7 +49,7 @@ def open_engine(trained: Trained, kind: Kind = "torch", tell: Callable[[str], No
     """
     model = trained.model
     if not isinstance(model, Stawm):
-        raise UsageError(f"{trained.experiment.name} takes no glimpses, so it cannot look; give another model")
+        raise UsageError(f"{trained.experiment.name} has no memory to look with; give a model of kind stawm")
     if kind == "torch":
         return TorchEngine(model)
     from stawm.look.graph_engine import find_graph_engine, open_graph_engine

@@ -44,7 +44,7 @@ class Looker:
         """
         experiment = trained.experiment
         if not isinstance(trained.model, Stawm):
-            raise UsageError(f"{name} ({experiment.name}) takes no glimpses, so it cannot look; give another model")
+            raise UsageError(f"{name} ({experiment.name}) has no memory to look with; give a model of kind stawm")
         self.name = name
         self.model: Stawm = trained.model.eval()
         self.engine: Engine = engine or TorchEngine(self.model)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from stawm.baselines.rival import Rival
 from stawm.data.image_set import FeatureSet, ImageSet, batch_of
 from stawm.errors import DataError, UsageError
 from stawm.experiments.build import Learning
@@ -63,7 +64,7 @@ def evaluate(
                 with mixed(precision, device):
                     answered = model(batch.images)
                 _check_classes(answered, images)
-                judges = judge or _plain(answered)
+                judges = judge or _plain(answered, model)
                 measured = {name: float(one) for name, one in _measures(model, answered, batch, judges).items()}
                 _check_finite(measured, model, images.name)
                 measured |= _gaps(answered, batch, trust) | _stops(answered, batch, trust, until)
@@ -116,9 +117,12 @@ def _check_finite(measured: dict[str, float], model: nn.Module, name: str) -> No
         raise not_finite(f"{wrong[0]} on {name}", model)
 
 
-def _plain(answered: Answered) -> Judge:
+def _plain(answered: Answered, model: Learning) -> Judge:
     """Plain measures for the answers that were given."""
-    return Judge({name: HEADS[name].objective(HEADS[name].Config()) for name in answered.answers})
+    plain = {name: HEADS[name].Config() for name in answered.answers}
+    if isinstance(model, Rival):
+        return Judge({name: model.objective(model.Config(), name, head) for name, head in plain.items()})
+    return Judge({name: HEADS[name].objective(head) for name, head in plain.items()})
 
 
 def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.baselines.rival import Looked
 from stawm.memory.protocol import Memory
 from stawm.model.heads.head import Answer, Answered
 from stawm.model.stawm import Episode, Remembered
@@ -41,7 +42,7 @@ def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]
     memory = getattr(model, "memory", None)
     if isinstance(memory, Memory) and isinstance(answered, Remembered):
         values |= _of_memory(answered, memory)
-    if isinstance(answered, Episode):
+    if isinstance(answered, Episode | Looked):
         values |= _of_glimpses(answered.poses)
     return values
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from stawm.baselines.rival import Looked
 from stawm.data import ImageSet, batch_of
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
@@ -106,9 +107,17 @@ class Request:
     def episode(self) -> Episode:
         """Where the first model looked at the chosen pictures, and all that came of it."""
         if not isinstance(self.answered, Episode):
-            name = self.trained.experiment.name
-            raise UsageError(f"{self.figure} needs a model that takes glimpses, and {name} does not; give another run")
+            name, lacks = self.trained.experiment.name, "does not take glimpses"
+            lacks = "has no memory" if isinstance(self.answered, Looked) else lacks
+            raise UsageError(
+                f"{self.figure} needs a model that takes glimpses and remembers, and {name} {lacks}; give another run"
+            )
         return self.answered
+
+    @property
+    def looked(self) -> Episode | Looked:
+        """The same of any model that takes glimpses, with a memory or without."""
+        return self.answered if isinstance(self.answered, Looked) else self.episode
 
     def need(self, head: str, trained: Trained | None = None) -> None:
         """Refuse a model (the first, if not given) without this head."""

@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm import __version__
+from stawm.baselines.rival import Looked, Rival
 from stawm.data.data_set import learnt_from
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
@@ -51,12 +52,14 @@ class Portable(nn.Module):
                 raise UsageError("a model that looks at random places cannot be exported; give one that learnt where")
             model = copy.deepcopy(model)
             setattr(model.policy, "order", "rows")  # noqa: B010 - the copy's type is not narrowed
+        if isinstance(model, Rival):
+            model.check_portable()
         self.model = model
 
     def forward(self, images: Float[Tensor, "batch channel height width"]) -> dict[str, Tensor]:
         """Where the model looked, what it saw, and what each of its heads answered."""
         found = self.model(images)
-        looked = {"poses": found.poses, "glimpses": found.glimpses} if isinstance(found, Episode) else {}
+        looked = {"poses": found.poses, "glimpses": found.glimpses} if isinstance(found, Episode | Looked) else {}
         for name, answer in found.answers.items():
             looked |= _tensors(name, answer)
         return looked

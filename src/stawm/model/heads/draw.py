@@ -95,7 +95,11 @@ class DrawingHead(Head):
     """From each intermediate recall a sketch, and from all sketches a drawing."""
 
     Config = DrawConfig
-    measured = (Score("mse", "mean squared error", digits=4, halved=1e-5),)
+    measured = (
+        Score("mse", "mean squared error", digits=4, halved=1e-5),
+        # Of a rival whose drawings are likelihoods (DRAW).
+        Score("nats", "nats, at most,", digits=2, halved=0.05),
+    )
     pastes = True
 
     def __init__(self, features: int, memory: int, latent: int, decoder: ConvDecoder, canvas: Canvas) -> None:

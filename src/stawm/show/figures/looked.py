@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 from torch import Tensor
 
+from stawm.baselines.rival import Looked as LookedAt
 from stawm.model.stawm import Episode
 from stawm.show.figure import FIGURES, Figure
 from stawm.show.picture import outline_of, picture_of
@@ -36,13 +37,13 @@ class Looked(Figure):
         """A row for each picture; of a film, a frame for each glimpse."""
         labels = request.batch.labels
         one = labels if labels is None or labels.dim() == 1 else None  # A scene has no single class.
-        episode, told = request.episode, {"labels": one, "classes": request.test.classes}
+        episode, told = request.looked, {"labels": one, "classes": request.test.classes}
         shown = range(1, episode.poses.shape[1] + 1) if request.film else [None]
         return [where_it_looked(episode, **told, shown=count) for count in shown]
 
 
 def where_it_looked(
-    episode: Episode,
+    episode: Episode | LookedAt,
     *,
     labels: Int[Tensor, "batch"] | None = None,
     classes: Sequence[str] = (),
@@ -90,7 +91,7 @@ def _size(images: Tensor, edge: float) -> tuple[float, float]:
     return edge * width / max(height, width), edge * height / max(height, width)
 
 
-def _drawn_image(episode: Episode, row: int, shown: int) -> Sheet:
+def _drawn_image(episode: Episode | LookedAt, row: int, shown: int) -> Sheet:
     """An image in its margin with the first outlines, then their numbers, so that no line crosses a number."""
     across, down = _size(episode.images, EDGE)
     height, width = episode.images.shape[-2:]
@@ -114,7 +115,7 @@ def _draw_number(sheet: Sheet, at: Point, glimpse: int, count: int) -> None:
     sheet.text(at, str(glimpse + 1), 10, PAPER, "mm")
 
 
-def _draw_glimpse(sheet: Sheet, episode: Episode, row: int, glimpse: int, left: float, top: float) -> None:
+def _draw_glimpse(sheet: Sheet, episode: Episode | LookedAt, row: int, glimpse: int, left: float, top: float) -> None:
     (across, down), count = _size(episode.glimpses, CELL), episode.poses.shape[1]
     left += (CELL - across) / 2
     sheet.box(left - 3, top - 3, across + 6, down + 6, colour_of(glimpse, count))
