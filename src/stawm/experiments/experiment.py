@@ -84,6 +84,10 @@ class ModelConfig:
     kind: Kind = "stawm"
     """The paper's model, or its β-VAE baseline: the glimpse network over the whole image, no glimpses, no memory."""
     image: ImageConfig = ImageConfig()
+    picture_mean: Annotated[tuple[float, ...], SHARE] = ()
+    """Of each channel: taken from pictures before they are seen (scripts); none: seen as they are, in [0, 1]."""
+    picture_deviation: Annotated[tuple[float, ...], Range(open_low=True, high=1.0)] = ()
+    """Of each channel: what is left is divided by it."""
     heads: dict[str, HeadConfig] = field(default_factory=lambda: {"classify": ClassifyConfig()})
     """The questions put to the memory, by name."""
     glimpses: Annotated[int, Range(low=1, high=1024)] = 8
@@ -143,7 +147,7 @@ class DataConfig:
     warp: Annotated[float, Range(high=4096)] = 0.0
     """Random elastic warp: the standard deviation of a pixel's displacement, in pixels."""
     sampling: Sampling = "bilinear"
-    """How rotated and warped pictures are interpolated: bicubic blurs thin strokes less, nearest not at all (scripts)."""
+    """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less, nearest (scripts) nothing."""
     shift: Annotated[int, Range(high=4096)] = 0
     """Largest random shift in pixels, either way (a random crop after zero padding)."""
     flip: bool = False

@@ -22,8 +22,8 @@ HEADS: "Registry[type[Head]]" = Registry("head", home="stawm.model.heads", group
 """The heads by name."""
 
 
-Order = Literal["before", "after"]
-"""Whether dropout of a query comes before its ReLU6 or after it."""
+Order = Literal["before", "after", "none"]
+"""Whether dropout of a query comes before its ReLU6 or after it, if there is any."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Query(nn.Module):
         """A query of `memory` numbers from `features` context features; `order` says when some are dropped."""
         super().__init__()
         self.project = nn.Linear(features, memory)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(0.0 if order == "none" else dropout)
         self.order: Order = order
 
     @property
