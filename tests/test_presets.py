@@ -21,7 +21,7 @@ from stawm.training.engine import optimiser_for
 from stawm.training.schedule import learning_rate
 from tiny_model import silent
 
-BEYOND = [name for name in PRESETS if name.startswith("scenes-")]
+BEYOND = [name for name in PRESETS if name.startswith(("scenes-", "composites-"))]
 """Experiments that the paper does not have."""
 OF_THE_PAPER = [known for name, known in PRESETS.items() if name not in BEYOND]
 

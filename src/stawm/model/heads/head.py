@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import UsageError
@@ -62,6 +62,8 @@ class Batch:
     images: Float[Tensor, "batch *picture"]
     labels: Int[Tensor, "batch *cell"] | None
     """The class of each picture; of a scene, that of what is in each of its cells (-1: nothing)."""
+    masks: Bool[Tensor, "batch height width"] | None = None
+    """Where the foreground truly is; only in batches that are measured, and only if it is known."""
 
 
 @dataclass(frozen=True)
