@@ -10,7 +10,7 @@ from stawm.experiments.experiment import ImageConfig
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.draw import Drawing, Drawn
 from stawm.model.heads.head import Batch
-from stawm.vision.masks import overlap
+from stawm.vision.masks import clearance, contrast, explained, overlap, quality
 from tiny_drawing import drawing_config, drawing_model, drawn_by
 
 
@@ -61,3 +61,58 @@ def test_evaluation_tells_them_where_a_data_set_knows_its_masks() -> None:
     assert scores["iou_best"] == scores["iou_last"] == 1
     other = evaluate(model, replace(pictures, masks=~last), batch_size=3)["scores"]
     assert other["iou_last"] == 0, "a mask and all that it leaves out"
+
+
+def _ring_by_hand(mask: torch.Tensor, width: int) -> torch.Tensor:
+    ring = torch.zeros_like(mask)
+    inside = mask.nonzero().tolist()
+    for row in range(mask.shape[0]):
+        for column in range(mask.shape[1]):
+            near = any(max(abs(row - y), abs(column - x)) <= width for y, x in inside)
+            ring[row, column] = near and not mask[row, column]
+    return ring
+
+
+@pytest.mark.parametrize(("channels", "levels"), [(1, 16), (3, 4)])
+def test_contrast_and_clearance_are_those_of_a_loop(channels: int, levels: int) -> None:
+    images, masks = torch.rand(5, channels, 17, 32, dtype=torch.float64), torch.rand(5, 17, 32) < 0.02
+    masks[0], masks[1] = False, True
+    found, free = contrast(images, masks), clearance(masks)
+    for image, mask, share, rim in zip(images, masks, found.tolist(), free.tolist(), strict=True):
+        counted = []
+        for part in (mask, _ring_by_hand(mask, 1)):
+            colours = [
+                tuple(int(level * levels) for level in image[:, y, x].tolist()) for y, x in part.nonzero().tolist()
+            ]
+            counted.append({colour: colours.count(colour) / len(colours) for colour in colours})
+        inside, around = counted
+        apart = sum(abs(inside.get(one, 0) - around.get(one, 0)) for one in inside | around) / 2
+        assert share == pytest.approx(apart if inside and around else 0)
+        edge = [mask[y, x].item() for y in range(17) for x in range(32) if y in (0, 16) or x in (0, 31)]
+        assert rim == pytest.approx(1 - sum(edge) / len(edge))
+    assert torch.equal(quality(images, masks), found * free)
+
+
+def test_the_mask_of_a_thing_has_the_best_quality() -> None:
+    """A red square on noise of other colours: no mask that is smaller, larger or elsewhere is better."""
+    images = 0.4 * torch.rand(1, 3, 32, 32)
+    images[0, 0, 8:20, 10:24] = 0.9
+    true = torch.zeros(1, 32, 32, dtype=torch.bool)
+    true[:, 8:20, 10:24] = True
+    best = float(quality(images, true))
+    assert best == 1
+    for part in ((slice(8, 14), slice(10, 24)), (slice(0, 32), slice(10, 24)), (slice(2, 9), slice(0, 8))):
+        other = torch.zeros_like(true)
+        other[:, part[0], part[1]] = True
+        assert float(quality(images, other)) < best
+        assert float(explained(images, other)) < float(explained(images, true))
+    for nothing in (torch.zeros_like(true), torch.ones_like(true)):
+        assert float(quality(images, nothing)) == float(explained(images, nothing)) == 0
+
+
+def test_what_two_colours_explain_is_the_variance_that_is_gone() -> None:
+    images, masks = torch.rand(6, 3, 9, 8, dtype=torch.float64), torch.rand(6, 9, 8) < 0.4
+    for image, mask, share in zip(images, masks, explained(images, masks).tolist(), strict=True):
+        total = ((image - image.mean((1, 2), keepdim=True)) ** 2).sum()
+        left = sum(((part - part.mean(1, keepdim=True)) ** 2).sum() for part in (image[:, mask], image[:, ~mask]))
+        assert share == pytest.approx(float(1 - left / total))
