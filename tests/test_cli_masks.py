@@ -9,6 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from stawm.cli import main
+from stawm.cli.masks import LOW
 from stawm.data.sets.celeba import face_or_whole
 from stawm.errors import DataError, UsageError
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
@@ -16,6 +17,7 @@ from stawm.model.heads.draw import Drawn
 from stawm.model.stawm import Stawm
 from stawm.show.picture import cutout, placed
 from stawm.store.weights import export
+from stawm.vision.masks import quality
 from tiny_drawing import drawing_config, drawing_model
 
 
@@ -88,10 +90,11 @@ def test_masks_of_a_picture_at_its_own_size(
     path = picture(tmp_path / "in" / "wide.png", (50, 20))
     out = tmp_path / "out"
     assert main(["masks", str(masker), str(path), "--out", str(out), *glimpse]) == 0
-    told = capsys.readouterr().out
+    told, low = capsys.readouterr().out.splitlines()
     assert told.startswith("1 ")
     assert str(out) in told
-    assert told.count("\n") == 1
+    assert told.endswith("quality 0.00"), "a picture of one colour has no foreground"
+    assert "wide.png (0.00)" in low
     colour = (torch.tensor([200, 100, 50]) / 255)[None, :, None, None].expand(1, 3, 10, 16)
     wanted = mask_of(masker, colour, place)
     mask, cut = seen(out / "wide-mask.png"), seen(out / "wide-cutout.png")
@@ -109,11 +112,49 @@ def test_files_are_listed_only_when_asked_for(masker: Path, tmp_path: Path, caps
     command, out = ["masks", str(masker), str(tmp_path / "in"), "--out", str(tmp_path / "out")], tmp_path / "out"
     files = [str(out / name) for name in ("a-mask.png", "a-cutout.png", "b-mask.png", "b-cutout.png")]
     assert main([*command, "-v"]) == 0
-    assert capsys.readouterr().out.splitlines()[:-1] == files
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(" (quality ")[0] for line in told[:4]] == files
+    assert len(told) == 6
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["out"], told["files"]) == (str(out), files)
     assert told["seconds"] > 0
+
+
+def test_the_quality_of_a_mask_is_told_and_chooses_the_best(
+    masker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "noise.png"
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 16, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+    images = torch.from_numpy(pixels).permute(2, 0, 1)[None].float() / 255
+    masks = [mask_of(masker, images, place) for place in range(3)]
+    for threshold in (0.5, float(np.median(masks))):
+        wanted = [float(quality(images, torch.from_numpy(mask >= threshold)[None])) for mask in masks]
+        told = []
+        for glimpse in ("1", "2", "3", "last", "best"):
+            command = ["masks", str(masker), str(path), "--out", str(tmp_path / glimpse), "--glimpse", glimpse]
+            assert main([*command, "--threshold", str(threshold), "--json"]) == 0
+            [found] = json.loads(capsys.readouterr().out)["pictures"]
+            assert found["picture"] == str(path)
+            assert found["low"] == (found["quality"] < LOW)
+            told.append(found["quality"])
+        assert told == pytest.approx([*wanted, wanted[2], max(wanted)], abs=1e-4)
+        chosen = seen(tmp_path / "best" / "noise-mask.png") > 0
+        assert any((chosen == (mask >= threshold)).all() for mask in masks)
+
+
+def test_what_is_written_may_be_smaller_and_is_never_enlarged(masker: Path, tmp_path: Path):
+    sizes = {"large.png": (1600, 1000), "little.png": (32, 20)}
+    given = [str(picture(tmp_path / "in" / name, pixels)) for name, pixels in sizes.items()]
+    for size, side in (("small", 256), ("medium", 512), ("large", 1024), ("own", 1600)):
+        out = tmp_path / size
+        command = ["masks", str(masker), *given, "--size", size, "--threshold", "0.5"]
+        assert main([*command, "--out", str(out)]) == 0
+        assert seen(out / "large-cutout.png").shape == (round(side * 1000 / 1600), side, 4)
+        assert seen(out / "little-mask.png").shape == (20, 32)
+        assert set(np.unique(seen(out / "large-mask.png"))) <= {0, 255}, "all or nothing stays so"
+        assert (seen(out / "large-cutout.png")[..., 3] == seen(out / "large-mask.png")).all()
 
 
 def test_folders_and_namesakes_do_not_overwrite_each_other(masker: Path, tmp_path: Path):

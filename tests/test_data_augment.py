@@ -1,11 +1,15 @@
 """Random variation of whole batches: known pixels at known places, and the generator that decides all."""
 
 import colorsys
+import itertools
+import math
 import sys
 
+import numpy as np
 import pytest
 import torch
 from kornia.geometry.transform import rotate
+from PIL import Image
 from torch import Generator, Tensor
 
 from stawm.data.augment import augment, rotated, uniform, warped
@@ -91,6 +95,37 @@ def test_bicubic_sampling_blurs_less_and_stays_within_bounds() -> None:
         )
         assert sharp.std() > 1.05 * soft.std() and sharp.min() >= 0 and sharp.max() <= 1
         assert torch.corrcoef(torch.stack([soft.flatten(), sharp.flatten()]))[0, 1] > 0.95, "the same turn and warp"
+
+
+@pytest.mark.parametrize(("height", "width"), [(28, 28), (20, 31)])
+def test_nearest_sampling_takes_the_pixel_that_each_place_falls_into(height: int, width: int) -> None:
+    """Against a loop over pixels, and against Pillow's default, which the authors' scripts rotated with."""
+    images = torch.randint(0, 256, (5, 1, height, width), generator=generator()).double()
+    degrees = torch.tensor([-20.0, -7.3, 0.0, 11.9, 20.0]).double()
+    turned = rotated(images, degrees, "nearest")
+    for image, angle, found in zip(images[:, 0], degrees.tolist(), turned[:, 0], strict=True):
+        wanted, sure = _turned_by_hand(image, angle)
+        assert sure.double().mean() > 0.95, "few places lie between two pixels"
+        assert torch.equal(found[sure], wanted[sure])
+        pillow = np.asarray(Image.fromarray(image.numpy().astype(np.uint8)).rotate(angle))
+        assert np.array_equal(found[sure].numpy(), pillow[sure.numpy()])
+    values = augment(images / 255, DataConfig(rotate=20, warp=0.5, sampling="nearest"), generator())
+    assert set(values.unique().tolist()) <= {0.0, *(images / 255).unique().tolist()}, "no pixel is mixed of others"
+
+
+def _turned_by_hand(image: Tensor, degrees: float) -> tuple[Tensor, Tensor]:
+    """The picture turned anticlockwise about its middle, pixel by pixel, and where rounding cannot decide otherwise."""
+    height, width = image.shape
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    turned, sure = torch.zeros_like(image), torch.ones(height, width, dtype=torch.bool)
+    for row, column in itertools.product(range(height), range(width)):
+        right, up = column - (width - 1) / 2, (height - 1) / 2 - row
+        x = (width - 1) / 2 + cosine * right + sine * up
+        y = (height - 1) / 2 - (cosine * up - sine * right)
+        sure[row, column] = all(abs(place % 1 - 0.5) > 1e-3 for place in (x, y))
+        if 0 <= round(y) < height and 0 <= round(x) < width:
+            turned[row, column] = image[round(y), round(x)]
+    return turned, sure
 
 
 def test_shift_moves_whole_pixels_and_lets_zeros_in() -> None:

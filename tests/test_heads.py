@@ -19,7 +19,15 @@ def test_a_query_stays_within_its_bound_in_training(order: Order, bound: float) 
     assert query.eval()(torch.zeros(8, 4)).unique().tolist() == [6.0], "at evaluation nothing is dropped"
 
 
-@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_query_may_drop_nothing() -> None:
+    query = Query(4, 64, dropout=0.5, order="none")
+    with torch.no_grad():
+        query.project.bias.fill_(100.0)
+    assert query.training and query.bound == 6.0
+    assert query(torch.zeros(8, 4)).unique().tolist() == [6.0]
+
+
+@pytest.mark.parametrize("order", ["before", "after", "none"])
 def test_the_order_of_dropout_is_a_setting_and_changes_no_trained_answer(order: Order) -> None:
     images = torch.rand(2, 1, 12, 12)
     plain = small().eval()

@@ -5,9 +5,14 @@ glimpse (or of another) in the picture's own size, and NAME-cutout.png, the pict
 transparency. The model sees the middle of a picture, in the proportions that it was trained on; all that it does
 not see is masked away.
 
+The quality of a mask, from 0 to 1, is told without knowing the truth: how far the colours inside differ from those
+just around, and how much of the picture's rim is left free (docs/masks.md says what it is worth). Pictures whose masks
+are of low quality are named in one line.
+
 Examples:
   stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
   stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut
+  stawm masks runs/composites-draw-32-seed0 my-pictures --glimpse best --size small
 """
 
 import time
@@ -15,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -25,6 +31,7 @@ from stawm.files import real, whole_file
 
 if TYPE_CHECKING:
     import numpy as np
+    from PIL import Image
     from torch import Tensor
 
     from stawm.data.pictures import Frame, Shape
@@ -33,14 +40,23 @@ if TYPE_CHECKING:
 AT_ONCE = 32
 NAMED = 3
 ENDINGS = ("-mask.png", "-cutout.png")
+LOW = 0.5
+"""Masks of lower quality are named."""
+Size = Literal["small", "medium", "large", "own"]
+SIDES: dict[Size, int] = {"small": 256, "medium": 512, "large": 1024}
+"""The longer side of what is written, in pixels, where the picture is larger."""
+LAST, BEST = "last", "best"
 
 
 def masks(
     run: Annotated[str, Positional, arg(metavar="RUN", help="a run folder, a folder of weights, or a name")],
     images: Images,
     *,
-    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, … or last")] = "last",
+    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, …, last, or best (of quality)")] = LAST,
     threshold: Annotated[float | None, flag("all or nothing: keep what is at least T", "T", "(soft)")] = None,
+    size: Annotated[
+        Size, arg(help="longer side of what is written: 256, 512, 1024 at most, or the picture's own")
+    ] = "own",
     out: Annotated[Path, arg(metavar="DIR", help="where to write")] = Path("masks"),
     device: Device = "auto",
     verbose: Annotated[bool, flag("name every file that is written", aliases=("-v",))] = False,
@@ -49,8 +65,8 @@ def masks(
     """Cut the foreground out of pictures of yours with a trained model."""
     if threshold is not None and not 0 < threshold <= 1:
         raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
-    if glimpse != "last" and not glimpse.isdecimal():
-        raise UsageError(f"--glimpse takes a number or last, not {glimpse!r}")
+    if glimpse not in (LAST, BEST) and not glimpse.isdecimal():
+        raise UsageError(f"--glimpse takes a number, last or best, not {glimpse!r}")
     if not images:
         raise UsageError("no pictures are given; name some, or folders of them, after the run")
 
@@ -58,32 +74,60 @@ def masks(
 
     started = time.perf_counter()
     paths = _paths(images, out)
-    written, broken = _write(_masker(run, glimpse, device), paths, out, threshold)
-    seconds = time.perf_counter() - started
+    done, broken = _write(_masker(run, glimpse, threshold, device), paths, out, threshold, SIDES.get(size))
+    seconds, written = time.perf_counter() - started, [path for one in done for path in one.files]
     if json:
-        print(dumps({"out": str(out), "seconds": seconds, "files": [str(path) for path in written]}))
-    elif written:
-        lines = [str(path) for path in written] if verbose else []
-        print("\n".join([*lines, f"{len(written) // 2:,} masks and cut-outs in {out} ({duration(seconds)})"]))
+        told = [{"picture": str(one.picture), "quality": one.quality, "low": one.low} for one in done]
+        print(dumps({"out": str(out), "seconds": seconds, "files": list(map(str, written)), "pictures": told}))
+    elif done:
+        lines = [f"{path} (quality {one.quality:.2f})" for one in done for path in one.files] if verbose else []
+        middle = f"{'median ' * (len(done) > 1)}quality {median(one.quality for one in done):.2f}"
+        print("\n".join([*lines, f"{len(done):,} masks and cut-outs in {out} ({duration(seconds)}), {middle}"]))
+        _tell_low([one for one in done if one.low])
     if broken:
         more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
-        done = "; the others are done" if written else ""
-        raise DataError(f"{', '.join(broken[:NAMED])}{more} cannot be used; remove or replace them{done}")
+        rest = "; the others are done" if done else ""
+        raise DataError(f"{', '.join(broken[:NAMED])}{more} cannot be used; remove or replace them{rest}")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A picture, what was written for it, and how far its mask can be believed."""
+
+    picture: Path
+    files: tuple[Path, ...]
+    quality: float
+
+    @property
+    def low(self) -> bool:
+        return self.quality < LOW
+
+
+def _tell_low(low: "list[_Done]") -> None:
+    """One line about masks that are not to be believed."""
+    if low:
+        worst = sorted(low, key=lambda one: one.quality)[:NAMED]
+        named = ", ".join(f"{one.picture.name} ({one.quality:.2f})" for one in worst)
+        more = f" and {len(low) - NAMED} more" if len(low) > NAMED else ""
+        print(f"low quality (below {LOW:g}), look before you use them: {named}{more}")
 
 
 @dataclass(frozen=True)
 class _Masker:
-    """A model with masks, the pictures that it takes, and whose mask is asked for."""
+    """A model with masks, the pictures that it takes, whose mask is asked for (none: the best), and where it ends."""
 
     model: "Model"
     shape: "Shape"
     frame: "Frame"
-    glimpse: int
+    glimpse: int | None
+    threshold: float
 
-    def masks(self, pixels: "list[np.ndarray]") -> "list[Tensor]":
-        """The mask [height width] of each picture."""
+    def masks(self, pixels: "list[np.ndarray]") -> "list[tuple[Tensor, float]]":
+        """The mask [height width] of each picture, and its quality."""
         import numpy as np
         import torch
+
+        from stawm.vision.masks import quality
 
         if not pixels:
             return []
@@ -91,16 +135,22 @@ class _Masker:
         images = torch.from_numpy(np.stack(pixels)).to(device).float() / 255
         with torch.no_grad():
             drawn = self.model(images).answers["draw"]
-        return list(drawn.painting.masks[:, self.glimpse, 0].cpu())
+        found = drawn.painting.masks[:, :, 0]
+        asked = found if self.glimpse is None else found[:, [self.glimpse]]
+        worth = torch.stack([quality(images, mask >= self.threshold) for mask in asked.unbind(1)], 1)
+        places = worth.argmax(1, keepdim=True)
+        masks = asked.take_along_dim(places[..., None, None], 1)[:, 0]
+        return list(zip(masks.cpu(), worth.amax(1).tolist(), strict=True))
 
 
-def _masker(name: str, glimpse: str, device: str) -> _Masker:
+def _masker(name: str, glimpse: str, threshold: float | None, device: str) -> _Masker:
     from stawm.data.data_set import learnt_from
     from stawm.model.heads.draw import DrawingHead
     from stawm.model.stawm import Stawm
     from stawm.store.device import usable
     from stawm.store.weights import load_trained
     from stawm.vision.canvas import BernoulliCanvas
+    from stawm.vision.masks import HALF
 
     trained = load_trained(name)
     model, config = trained.model, trained.experiment.model
@@ -110,10 +160,12 @@ def _masker(name: str, glimpse: str, device: str) -> _Masker:
             f"{name} ({trained.experiment.name}) has no masks; give a run with model.heads.draw.canvas bernoulli, "
             "such as one of celeba-draw-32"
         )
-    if glimpse != "last" and not 1 <= int(glimpse) <= config.glimpses:
-        raise UsageError(f"--glimpse takes a number from 1 to {config.glimpses} (the model's), or last; not {glimpse}")
+    if glimpse.isdecimal() and not 1 <= int(glimpse) <= config.glimpses:
+        taken = f"a number from 1 to {config.glimpses} (the model's), last or best"
+        raise UsageError(f"--glimpse takes {taken}; not {glimpse}")
     frame = learnt_from(trained.experiment.data.name).frame
-    return _Masker(model.to(usable(device)), config.image.shape, frame, -1 if glimpse == "last" else int(glimpse) - 1)
+    place = int(glimpse) - 1 if glimpse.isdecimal() else {LAST: config.glimpses - 1}.get(glimpse)
+    return _Masker(model.to(usable(device)), config.image.shape, frame, place, threshold or HALF)
 
 
 def _paths(given: Sequence[Path], out: Path) -> list[Path]:
@@ -149,12 +201,14 @@ def _names(paths: list[Path], out: Path) -> dict[Path, str]:
     return names
 
 
-def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | None) -> tuple[list[Path], list[str]]:
-    """The files that were written, two for each picture, and the pictures that could not be read, each with why."""
+def _write(
+    masker: _Masker, paths: list[Path], out: Path, threshold: float | None, side: int | None
+) -> tuple[list[_Done], list[str]]:
+    """What was done, and the pictures that could not be read, each with why; files are at most `side` wide or high."""
     from stawm.data.pictures import pixels_of, upright, why
     from stawm.show.picture import cutout, placed
 
-    names, written, broken = _names(paths, out), list[Path](), list[str]()
+    names, done, broken = _names(paths, out), list[_Done](), list[str]()
     for start in range(0, len(paths), AT_ONCE):
         read: list[tuple[Path, np.ndarray]] = []
         for path in paths[start : start + AT_ONCE]:
@@ -162,11 +216,24 @@ def _write(masker: _Masker, paths: list[Path], out: Path, threshold: float | Non
                 read.append((path, pixels_of(path.read_bytes(), masker.shape, masker.frame)))
             except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
                 broken.append(f"{path} ({why(failure)})")
-        for (path, _), mask in zip(read, masker.masks([pixels for _, pixels in read]), strict=True):
+        found = masker.masks([pixels for _, pixels in read])
+        for (path, _), (mask, worth) in zip(read, found, strict=True):
             picture = upright(path.read_bytes(), colour=True)
             alpha = placed(mask, picture.size, masker.frame, threshold)
-            for ending, made in zip(ENDINGS, (alpha, cutout(picture, alpha)), strict=True):
-                written.append(out / f"{names[path]}{ending}")
-                with whole_file(written[-1]) as partial:
+            picture, alpha = _within(side, picture), _within(side, alpha, sharp=threshold is not None)
+            files = tuple(out / f"{names[path]}{ending}" for ending in ENDINGS)
+            for file, made in zip(files, (alpha, cutout(picture, alpha)), strict=True):
+                with whole_file(file) as partial:
                     made.save(partial, "PNG")
-    return written, broken
+            done.append(_Done(path, files, worth))
+    return done, broken
+
+
+def _within(side: int | None, picture: "Image.Image", *, sharp: bool = False) -> "Image.Image":
+    """The picture, made smaller if its longer side is longer than asked for; `sharp` mixes no levels."""
+    if side is None or max(picture.size) <= side:
+        return picture
+    from PIL import Image
+
+    width, height = (max(1, round(length * side / max(picture.size))) for length in picture.size)
+    return picture.resize((width, height), Image.Resampling.NEAREST if sharp else Image.Resampling.LANCZOS)

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from stawm.data.strokes import struck
 from stawm.errors import UsageError
 
-Sampling = Literal["bilinear", "bicubic"]
+Sampling = Literal["nearest", "bilinear", "bicubic"]
 Images = Float[Tensor, "batch channel height width"]
 TURN = 2 * math.pi
 SMOOTHNESS = 1 / 7

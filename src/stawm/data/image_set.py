@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float32, Int64, UInt8
+from jaxtyping import Bool, Float32, Int64, UInt8
 from torch import Tensor
 
 from stawm.errors import DataError
@@ -21,6 +21,8 @@ class ImageSet:
     """The class of each; of scenes, that of what is in each cell (-1: nothing)."""
     classes: tuple[str, ...]
     checksum: str
+    masks: Bool[Tensor, "count height width"] | None = None
+    """Where the foreground of each truly is, if that is known: to measure by, never to learn from."""
 
     def __post_init__(self) -> None:
         """Refuse pictures that are not uint8, and labels that are not one class for each, with a `DataError`."""
@@ -32,6 +34,11 @@ class ImageSet:
                 "(255 * images).round().to(torch.uint8) makes it of floats in [0, 1]"
             )
         check_labels(self.name, self.labels, len(images))
+        if self.masks is not None and self.masks.shape != (len(images), *images.shape[2:]):
+            raise DataError(
+                f"{self.name} has masks of shape {list(self.masks.shape)}; give one for each picture, of its size: "
+                f"{[len(images), *images.shape[2:]]}"
+            )
 
     def __len__(self) -> int:
         """The number of pictures."""
@@ -112,20 +119,27 @@ def image_set(
 def part_of(pictures: ImageSet, part: slice) -> ImageSet:
     """Some of the pictures; their checksum stays that of the whole set."""
     labels = None if pictures.labels is None else pictures.labels[part]
-    return replace(pictures, images=pictures.images[part], labels=labels)
+    masks = None if pictures.masks is None else pictures.masks[part]
+    return replace(pictures, images=pictures.images[part], labels=labels, masks=masks)
 
 
 def batch_of(
-    pictures: ImageSet | FeatureSet, indices: Int64[Tensor, " batch"], device: torch.device | str | None = None
+    pictures: ImageSet | FeatureSet,
+    indices: Int64[Tensor, " batch"],
+    device: torch.device | str | None = None,
+    *,
+    measured: bool = False,
 ) -> Batch:
     """The pictures at `indices` as float32 in [0, 1] with their labels, on `device`; uint8 is what travels there.
 
-    Of a set of stored features it is these, as they are.
+    Of a set of stored features it is these, as they are. A batch that is `measured`, and not learnt from, also has the
+    true masks, where the set knows them.
     """
     labels = None if pictures.labels is None else pictures.labels[indices].to(device)
     if isinstance(pictures, FeatureSet):
         return Batch(pictures.features[indices].to(device), labels)
-    return Batch(pictures.images[indices].to(device).float().div_(255), labels)
+    masks = pictures.masks[indices].to(device) if measured and pictures.masks is not None else None
+    return Batch(pictures.images[indices].to(device).float().div_(255), labels, masks)
 
 
 def hold_out(data: Splits, count: int) -> tuple[ImageSet, ImageSet, str]:

@@ -18,6 +18,7 @@ from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Encoder, Stawm
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
+from stawm.vision.levels import Levels
 from stawm.vision.mobilenet import PER_PIXEL, MobileNetV2
 from stawm.vision.overview import FixedOverview, Overview, blurred_size
 
@@ -133,6 +134,7 @@ def _stawm(config: ModelConfig) -> Stawm:
         where=config.where,
         dropout=config.dropout,
         scales=config.glimpse_scales,
+        levels=Levels(config.picture_mean, config.picture_deviation) if config.picture_mean else None,
     )
 
 

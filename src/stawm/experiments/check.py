@@ -93,6 +93,7 @@ def check_model(config: ModelConfig) -> None:
     _check_rival(config)
     if config.compares:
         _check_pair(config)
+    _check_levels(config)
     if min(config.hidden_size, 2 * config.memory.size) < 2:
         raise UsageError(f"the model needs a hidden size of at least 2; given: {config.hidden_size}")
 
@@ -117,6 +118,21 @@ def idle(config: ModelConfig) -> list[str]:
     """The settings that mean nothing to the rival that the model is; none if it is no rival."""
     uses = None if config.kind == STAWM else RIVALS[config.kind].uses
     return [] if uses is None else [part.name for part in fields(config) if part.name not in (*uses, *COMMON)]
+
+
+def _check_levels(config: ModelConfig) -> None:
+    """Refuse means and deviations that are not one of each for every channel, or that nobody would use."""
+    given = (len(config.picture_mean), len(config.picture_deviation))
+    if given == (0, 0):
+        return
+    if config.kind != STAWM:
+        title = RIVALS[config.kind].title
+        raise UsageError(f"{title} takes pictures as they are; leave model.picture_mean and its deviation empty")
+    if given != (config.image.channels,) * 2:
+        raise UsageError(
+            f"model.picture_mean has {given[0]} numbers and model.picture_deviation {given[1]}; give one of each for "
+            f"every channel ({config.image.channels}), or none"
+        )
 
 
 def _check_pair(config: ModelConfig) -> None:

@@ -86,6 +86,10 @@ class ModelConfig:
     kind: str = STAWM
     """The paper's model, or a rival by its name: vae (the paper's baseline), ram, draw, draw-reader, stn, cnn."""
     image: ImageConfig = ImageConfig()
+    picture_mean: Annotated[tuple[float, ...], SHARE] = ()
+    """Of each channel: taken from pictures before they are seen (scripts); none: seen as they are, in [0, 1]."""
+    picture_deviation: Annotated[tuple[float, ...], Range(open_low=True, high=1.0)] = ()
+    """Of each channel: what is left is divided by it."""
     heads: dict[str, HeadConfig] = field(default_factory=lambda: {"classify": ClassifyConfig()})
     """The questions put to the memory, by name."""
     glimpses: Annotated[int, Range(low=1, high=1024)] = 8
@@ -157,7 +161,7 @@ class DataConfig:
     turn: Annotated[float, Range(high=360)] = 0.0
     """Of pictures that are made anew of digits: the largest rotation of a digit before it is put in, in degrees."""
     sampling: Sampling = "bilinear"
-    """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less."""
+    """How rotated and warped pictures are interpolated; bicubic blurs thin strokes less, nearest (scripts) nothing."""
     shift: Annotated[int, Range(high=4096)] = 0
     """Largest random shift in pixels, either way (a random crop after zero padding)."""
     flip: bool = False

@@ -60,6 +60,8 @@ def fitted_to(experiment: Experiment, facts: Facts) -> Experiment:
     elif not facts.classes and len(heads) > 1:
         heads.pop("classify", None)
     model = replace(experiment.model, image=ImageConfig(*facts.shape), heads=heads, policy=policy)
+    if facts.shape[0] != experiment.model.image.channels:
+        model = replace(model, picture_mean=(), picture_deviation=())
     return replace(experiment, model=model)
 
 

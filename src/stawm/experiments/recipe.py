@@ -40,10 +40,13 @@ def paper_experiment(experiment: Experiment) -> Experiment:
 def nearest(experiment: Experiment) -> Experiment | None:
     """The preset with the fewest settings to change: its own, or one of the same experiment of the paper.
 
-    None for an experiment that is not a preset's.
+    A run that is called after a recipe was made with that one, however near another may be. None for an experiment that
+    is not a preset's.
     """
     if experiment.name not in PRESETS:
         return None
+    if PRESETS[experiment.name].of:
+        return PRESETS[experiment.name]
     paper = paper_experiment(experiment)
     family = [known for known in PRESETS.values() if paper_experiment(known) == paper]
     same = [known for known in family if known.settings.keys() == experiment.settings.keys()]

@@ -60,7 +60,7 @@ def evaluate(
         for place, indices in enumerate(torch.arange(len(images)).split(batch_size)):
             # All processes look at the first batch, so that all know the same names; only one of them counts it.
             if place % world == rank or place == 0:
-                batch = batch_of(images, indices, device)
+                batch = batch_of(images, indices, device, measured=True)
                 with mixed(precision, device):
                     answered = model(batch.images)
                 _check_classes(answered, images)

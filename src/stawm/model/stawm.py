@@ -19,6 +19,7 @@ from stawm.precision import exact, single
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.glimpse import cut_scales
 from stawm.vision.images import check_images, halves
+from stawm.vision.levels import Levels
 from stawm.vision.mobilenet import MobileNetV2
 from stawm.vision.overview import FixedOverview, Overview
 
@@ -113,12 +114,15 @@ class Stawm(nn.Module):
         where: Where = "emission",
         dropout: float = 0.5,
         scales: int = 1,
+        levels: Levels | None = None,
     ) -> None:
         """A model of the given parts; `glimpse_size` is height and width, `where` what the *where* pathway sees.
 
         With several `scales` a glimpse comes with wider and coarser ones around it; the glimpse network sees them all.
+        With `levels` the networks see normalised pictures; those that come in, and glimpses that go out, are in [0, 1].
         """
         super().__init__()
+        self.levels = levels
         self.context, self.glimpse, self.policy, self.memory = context, glimpse, policy, memory
         self.heads = nn.ModuleDict(heads)
         self.compares = tuple(name for name, head in heads.items() if head.compares)
@@ -163,7 +167,7 @@ class Stawm(nn.Module):
 
     def _start(self, images: Float[Tensor, "batch channel height width"], picture: int = 0) -> Gaze:
         check_images(images, self.context.takes, self.context)
-        context = self.context(images)
+        context = self.context(self.levels.normalised(images) if self.levels else images)
         return Gaze(images, context, self.policy.start(context, picture))
 
     def look(self, gaze: Gaze) -> Gaze:
@@ -187,11 +191,12 @@ class Stawm(nn.Module):
         number: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What glimpse `number` sees at these places, its features, and the code that is made of it."""
-        stack = cut_scales(images, pose, *self.glimpse_size, self.scales)
+        normalised = self.levels.normalised(images) if self.levels else images
+        stack = cut_scales(normalised, pose, *self.glimpse_size, self.scales)
         features = F.relu(self.dropout(self.features(self.glimpse(stack, number))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
         glimpse = stack if self.scales == 1 else stack[:, : images.shape[1]]
-        return glimpse, features, F.relu6(self.what(features) * where)
+        return self.levels.restored(glimpse) if self.levels else glimpse, features, F.relu6(self.what(features) * where)
 
     def _scanned(self, gaze: Gaze, count: int) -> Gaze:
         """The gaze after `count` glimpses at places that are given: none waits for another, so all are one batch."""

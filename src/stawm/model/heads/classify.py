@@ -37,7 +37,7 @@ class ClassifyConfig(HeadConfig):
     """What the answers before the last one count (0: only the last counts, as in the paper)."""
     label_smoothing: Annotated[float, SHARE] = 0.0
     query_dropout: Order = "before"
-    """Dropout of the query: before its ReLU6, so that it stays within 6, or after, where it reaches 6/(1 - dropout)."""
+    """Dropout of the query: before its ReLU6, so that it stays within 6; after: it reaches 6/(1 - dropout); or none."""
     query: Literal["context", "constant"] = "context"
     """What the query is made of: the context (paper), or one learnt vector, so that all of the answer is remembered."""
 

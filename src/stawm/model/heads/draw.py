@@ -13,6 +13,7 @@ from stawm.precision import single
 from stawm.ranges import ABOVE_0, ANY, AT_LEAST_0, WIDTH
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Canvas, Painting
 from stawm.vision.decoders import ConvDecoder
+from stawm.vision.masks import HALF, overlap
 
 Divergence = Literal["concatenated", "joint"]
 
@@ -86,8 +87,17 @@ class Drawing(Objective):
         }
 
     def scores(self, answer: Depiction, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
-        """`mse`: the squared error per pixel and channel, as the paper publishes it."""
-        return {"mse": (answer.canvas - batch.images).square().flatten(1).mean(1)}
+        """`mse`: the squared error per pixel and channel, as the paper publishes it.
+
+        Where the true masks are known, also intersection over union with them: `iou_last` of the last mask, which the
+        paper takes for the foreground, and `iou_best` of the best mask of each picture, which only the truth can name.
+        """
+        scores = {"mse": (answer.canvas - batch.images).square().flatten(1).mean(1)}
+        masks = answer.painting.masks
+        if masks is None or batch.masks is None:
+            return scores
+        shares = overlap(masks[:, :, 0] >= HALF, batch.masks[:, None].expand_as(masks[:, :, 0]))
+        return scores | {"iou_best": shares.amax(1), "iou_last": shares[:, -1]}
 
 
 @HEADS.add("draw")
@@ -99,6 +109,8 @@ class DrawingHead(Head):
         Score("mse", "mean squared error", digits=4, halved=1e-5),
         # Of a rival whose drawings are likelihoods (DRAW).
         Score("nats", "nats, at most,", digits=2, halved=0.05),
+        Score("iou_best", "overlap, best mask", digits=3, halved=1e-3),
+        Score("iou_last", "overlap, last mask", digits=3, halved=1e-3),
     )
     pastes = True
 

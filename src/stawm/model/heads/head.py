@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import UsageError
@@ -23,8 +23,8 @@ HEADS: "Registry[type[Head]]" = Registry("head", home="stawm.model.heads", group
 """The heads by name."""
 
 
-Order = Literal["before", "after"]
-"""Whether dropout of a query comes before its ReLU6 or after it."""
+Order = Literal["before", "after", "none"]
+"""Whether dropout of a query comes before its ReLU6 or after it, if there is any."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ class Batch:
     images: Float[Tensor, "batch *picture"]
     labels: Int[Tensor, "batch *cell"] | None
     """The class of each picture; of a scene, that of what is in each of its cells (-1: nothing)."""
+    masks: Bool[Tensor, "batch height width"] | None = None
+    """Where the foreground truly is; only in batches that are measured, and only if it is known."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Query(nn.Module):
         """A query of `memory` numbers from `features` context features; `order` says when some are dropped."""
         super().__init__()
         self.project = nn.Linear(features, memory)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(0.0 if order == "none" else dropout)
         self.order: Order = order
 
     @property

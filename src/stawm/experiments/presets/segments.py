@@ -1,0 +1,29 @@
+"""Masks that can be measured: the drawing model of the paper's faces, on pictures whose foreground is known."""
+
+from dataclasses import replace
+
+from stawm.experiments.experiment import DataConfig, Experiment, TrainingConfig
+from stawm.experiments.presets.natural import CELEBA_DRAW_32
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.heads.draw import DrawConfig
+
+COMPOSITES_DRAW_32 = Experiment(
+    name="composites-draw-32",
+    about="Draw garments over photographs with 8 sketches that cover each other; the truth of their masks is known.",
+    model=replace(
+        CELEBA_DRAW_32.model,
+        heads={"draw": DrawConfig(latent=8, canvas="bernoulli", mean="concrete", beta=2.0, divergence="joint")},
+        memory=HebbRosenblattConfig(normalise="fixed"),
+        dropout=0.0,
+    ),
+    data=DataConfig(name="composites", rotate=0.0),
+    training=TrainingConfig(
+        epochs=30,
+        batch_size=32,
+        learning_rate=5e-4,
+        schedule="one-cycle",
+        warmup=0.05,
+        clip_norm=5.0,
+        average=0.998,
+    ),
+)

@@ -1,0 +1,83 @@
+"""Masks beside the truth, and beside the picture alone."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+HALF = 0.5
+"""A pixel belongs to a mask from this alpha on."""
+RING = 1 / 16
+"""How far around a mask its surroundings reach, as a share of the picture's shorter side."""
+RIM = 1 / 32
+"""The width of the picture's own rim, as a share of the same."""
+SHADES = {1: 16, 3: 4}
+"""Levels of each channel that a histogram tells apart."""
+Pictures = Float[Tensor, "batch channel height width"]
+Masks = Bool[Tensor, "batch height width"]
+Shares = Float[Tensor, "batch"]
+
+
+def overlap(
+    masks: Bool[Tensor, "*masks height width"], truths: Bool[Tensor, "*masks height width"]
+) -> Float[Tensor, "*masks"]:
+    """Intersection over union of each mask and its truth: 1 if they are the same (or both empty), 0 if apart."""
+    both, either = (part.flatten(-2).sum(-1) for part in (masks & truths, masks | truths))
+    return (both.double() / either.clamp(min=1)).masked_fill(either == 0, 1.0).float()
+
+
+def quality(images: Pictures, masks: Masks) -> Shares:
+    """How far each mask looks like that of a thing, from 0 to 1, told without knowing the truth: contrast × clearance.
+
+    It is no promise of overlap; docs/masks.md says how well the two go together.
+    """
+    return contrast(images, masks) * clearance(masks)
+
+
+def contrast(images: Pictures, masks: Masks) -> Shares:
+    """The share of colours inside a mask that are not those of a ring around it: 0 if all are alike, 1 if none is.
+
+    Half the summed difference of the two histograms (total variation). An empty mask, or one without surroundings, has
+    no contrast.
+    """
+    width = max(1, round(RING * min(masks.shape[1:])))
+    grown = F.max_pool2d(masks[:, None].float(), 2 * width + 1, stride=1, padding=width)[:, 0] > 0
+    ring = grown & ~masks
+    inside, around = _histograms(images, masks), _histograms(images, ring)
+    there = masks.flatten(1).any(1) & ring.flatten(1).any(1)
+    return 0.5 * (inside - around).abs().sum(1) * there
+
+
+def clearance(masks: Masks) -> Shares:
+    """The share of the picture's rim that a mask leaves free: a thing is rarely cut off by it, what is behind it is."""
+    height, width = masks.shape[1:]
+    thin = max(1, round(RIM * min(height, width)))
+    rim = torch.ones(height, width, dtype=torch.bool, device=masks.device)
+    rim[thin : height - thin, thin : width - thin] = False
+    return 1 - masks[:, rim].float().mean(1)
+
+
+def explained(images: Pictures, masks: Masks) -> Shares:
+    """The share of the picture's variance that is gone if inside and outside have a mean colour each, not one for both.
+
+    The criterion that Otsu's threshold maximises, for any mask.
+    """
+    pixels, inside = images.flatten(2), masks.flatten(1)[:, None].to(images)
+    count = inside.shape[-1]
+    shares = torch.stack([inside.mean(-1), 1 - inside.mean(-1)], -1)
+    sums = torch.stack([(pixels * inside).sum(-1), (pixels * (1 - inside)).sum(-1)], -1)
+    means, whole = sums / (count * shares).clamp(min=1), pixels.mean(-1, keepdim=True)
+    between = (shares * (means - whole).square()).sum((1, 2))
+    return between / pixels.var(-1, correction=0).sum(1).clamp(min=1e-12)
+
+
+def _histograms(images: Pictures, masks: Masks) -> Float[Tensor, "batch colour"]:
+    """The share of each colour among the pixels of a mask."""
+    channels = images.shape[1]
+    levels = SHADES.get(channels, 4)
+    shades = (images * levels).long().clamp(0, levels - 1).flatten(2)
+    places = torch.tensor([levels**channel for channel in range(channels)], device=images.device)
+    colours = (shades * places[:, None]).sum(1)
+    counts = torch.zeros(len(images), levels**channels, dtype=images.dtype, device=images.device)
+    counts.scatter_add_(1, colours, masks.flatten(1).to(images.dtype))
+    return counts / counts.sum(1, keepdim=True).clamp(min=1)
