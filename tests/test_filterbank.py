@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oracle_draw import naive_bank, naive_read, naive_write
-from stawm.vision.filterbank import filterbank, pose_of, read, write
+from stawm.vision.filterbank import attention, filterbank, pose_of, read, write
 from stawm.vision.glimpse import cut
 
 SIZES = [((7, 9), (3, 4), 2), ((6, 6), (2, 2), 1), ((5, 4), (1, 1), 1), ((4, 8), (5, 3), 3)]
@@ -72,3 +72,16 @@ def test_intensity_scales_what_is_read_and_unscales_what_is_written() -> None:
     torch.testing.assert_close(read(picture, loud), exp(0.7) * read(picture, plain))
     patch = torch.rand(1, 1, 3, 3)
     torch.testing.assert_close(write(patch, loud), write(patch, plain) / exp(0.7))
+
+
+def test_attention_starts_with_the_whole_picture_in_equal_parts() -> None:
+    """28 pixels in two parts: centres at 7.5 and 21.5 from 1, a part 14 wide, σ = 7; of a wide picture the middle."""
+    layer = attention(4, 28, 28, (2, 2))
+    bank = filterbank(layer(torch.zeros(1, 4)), 28, 28, (2, 2))
+    torch.testing.assert_close(bank.stride, torch.tensor([14.0]))
+    torch.testing.assert_close(bank.centre, torch.tensor([[14.5, 14.5]]))
+    down = torch.arange(1.0, 29.0)
+    middle = torch.exp(-((down - 7.5) ** 2) / (2 * 7.0**2))
+    torch.testing.assert_close(bank.rows[0, 0], middle / middle.sum())
+    wide = filterbank(attention(4, 10, 40, (3, 4))(torch.zeros(1, 4)), 10, 40, (3, 4))
+    assert (wide.centre.tolist(), wide.stride.tolist()) == ([[20.5, 5.5]], pytest.approx([10.0]))

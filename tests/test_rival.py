@@ -157,7 +157,7 @@ def test_what_needs_a_memory_is_refused_in_one_line(run: tuple[str, Path]) -> No
     with pytest.raises(UsageError, match="controls exchange the memories"):
         controls(trained.model, digits().test)
     request = Request("stages", (str(folder),), pictures=2)
-    lacks = "does not take glimpses" if kind == "cnn" else "has no memory"
+    lacks = "does not" if kind == "cnn" else "has no memory"
     with pytest.raises(UsageError, match=f"stages needs a model.* and tiny-{kind} {lacks}"):
         _ = request.episode
 

@@ -17,7 +17,7 @@ from stawm.model.heads.head import Batch, Objective
 from stawm.precision import single
 from stawm.ranges import SIDE
 from stawm.vision.canvas import Painting
-from stawm.vision.filterbank import NUMBERS, filterbank, pose_of, read, write
+from stawm.vision.filterbank import attention, filterbank, pose_of, read, write
 from stawm.vision.images import check_images
 
 
@@ -118,7 +118,7 @@ class Draw(Rival):
         self.pen = (channels, config.write, config.write)
         self.canvas = nn.Parameter(torch.zeros(image))
         self.start = nn.Parameter(torch.zeros(4, hidden))
-        self.look, self.aim = nn.Linear(hidden, NUMBERS), nn.Linear(hidden, NUMBERS)
+        self.look, self.aim = (attention(hidden, *image[1:], grid) for grid in (glimpse_size, self.pen[1:]))
         self.encoder = Cell(2 * channels * math.prod(glimpse_size) + hidden, hidden)
         self.mean, self.log_variance = nn.Linear(hidden, latent), nn.Linear(hidden, latent)
         self.decoder = Cell(latent, hidden)

@@ -10,7 +10,7 @@ from stawm.baselines.rival import RIVALS, Looked, Rival, RivalConfig, Site
 from stawm.model.cell import Cell
 from stawm.model.heads.classify import Belief
 from stawm.precision import single
-from stawm.vision.filterbank import NUMBERS, filterbank, pose_of, read
+from stawm.vision.filterbank import attention, filterbank, pose_of, read
 from stawm.vision.images import check_images
 
 
@@ -38,7 +38,7 @@ class DrawReader(Rival):
         super().__init__()
         self.takes, self.glimpses, self.grid = image, glimpses, glimpse_size
         self.start = nn.Parameter(torch.zeros(2, hidden))
-        self.attend = nn.Linear(hidden, NUMBERS)
+        self.attend = attention(hidden, *image[1:], glimpse_size)
         self.core = Cell(image[0] * math.prod(glimpse_size), hidden)
         self.classify = nn.Linear(hidden, classes)
 

@@ -107,11 +107,10 @@ class Request:
     def episode(self) -> Episode:
         """Where the first model looked at the chosen pictures, and all that came of it."""
         if not isinstance(self.answered, Episode):
-            name, lacks = self.trained.experiment.name, "does not take glimpses"
-            lacks = "has no memory" if isinstance(self.answered, Looked) else lacks
-            raise UsageError(
-                f"{self.figure} needs a model that takes glimpses and remembers, and {name} {lacks}; give another run"
-            )
+            name, figure = self.trained.experiment.name, self.figure
+            if isinstance(self.answered, Looked):
+                raise UsageError(f"{figure} needs a model that remembers, and {name} has no memory; give another run")
+            raise UsageError(f"{figure} needs a model that takes glimpses, and {name} does not; give another run")
         return self.answered
 
     @property

@@ -3,11 +3,12 @@
 Pixels are numbered from 1, as the paper's centres (A + 1) / 2 imply.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from stawm.precision import exact, single
 
@@ -48,6 +49,21 @@ def filterbank(emitted: Float[Tensor, "batch 5"], height: int, width: int, grid:
         for axis, count, pixels in ((1, grid[0], height), (0, grid[1], width))
     )
     return Filterbank(rows, columns, log_intensity.exp(), centre, stride)
+
+
+def attention(hidden: int, height: int, width: int, grid: tuple[int, int]) -> nn.Linear:
+    """The layer that emits the five numbers from `hidden`; it starts with filters that see all of the picture.
+
+    Each lies in the middle of one of N equal parts of the longer side, and is half as wide (2σ is a part). With σ = 1
+    and a grid from edge to edge, as five zeros say, two filters a side see four dark corners and nothing else.
+    """
+    layer = nn.Linear(hidden, NUMBERS)
+    side, count = max(height, width), max(grid)
+    part = side / count
+    log_stride = math.log(part * max(count - 1, 1) / max(side - 1, 1))
+    with torch.no_grad():
+        layer.bias.copy_(torch.tensor([0.0, 0.0, 2 * math.log(part / 2), log_stride, 0.0]))
+    return layer
 
 
 def read(
