@@ -12,7 +12,7 @@ RING = 1 / 16
 RIM = 1 / 32
 """The width of the picture's own rim, as a share of the same."""
 SMALL = 1 / 100
-"""So much of a picture is added to a mask, in the colours around it, before it is judged: a few pixels prove nothing."""
+"""So much of a picture is added to a mask, in the colours around it, before it is judged: few pixels prove nothing."""
 SHADES = {1: 16, 3: 4}
 """Levels of each channel that a histogram tells apart."""
 Pictures = Float[Tensor, "batch channel height width"]
