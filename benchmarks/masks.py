@@ -5,7 +5,8 @@ for each sketch, Otsu both sides of its threshold, k-means its clusters, GrabCut
 over union of the one that is taken without the truth: a model's last (as in the paper), or the one of best quality; of
 Otsu and k-means the one that touches the rim of the picture least. `best` is that of the best one offered, which only
 the truth can name. Then, for the chosen masks: how well what is told without the truth goes with the overlap
-(Spearman's rank correlation), and the overlap of masks that `stawm masks` would call low.
+(Spearman's rank correlation), and the overlap of masks that `stawm masks` would call low; last, for the masks of all
+methods.
 
     python benchmarks/masks.py runs/composites-draw-32-seed0
     python benchmarks/masks.py --count 200 --json
@@ -149,6 +150,26 @@ def ranked(first: Float[Tensor, " count"], second: Float[Tensor, " count"]) -> f
 
 
 @dataclass(frozen=True)
+class Judged:
+    """Masks that were chosen: what is told of each without the truth, and its overlap with the truth."""
+
+    told: dict[str, Float[Tensor, " count"]]
+    own: Float[Tensor, " count"]
+
+    @property
+    def follows(self) -> dict[str, float]:
+        """The rank correlation of each with the overlap."""
+        return {name: ranked(values, self.own) for name, values in self.told.items()}
+
+    @property
+    def low(self) -> tuple[float | None, ...]:
+        """How many are of low quality, their mean overlap, and that of all others."""
+        low = self.told["quality"] < LOW
+        parts = [float(self.own[part].mean()) if part.any() else None for part in (low, ~low)]
+        return int(low.sum()), *parts
+
+
+@dataclass(frozen=True)
 class Row:
     """What one method found."""
 
@@ -158,26 +179,42 @@ class Row:
     best: float
     seconds: float
     """For each picture."""
-    follows: dict[str, float]
-    """Rank correlation of what is told without the truth with the overlap of the chosen masks."""
-    low: tuple[float | None, ...]
-    """Masks of low quality, their mean overlap, and that of all others."""
+    judged: Judged
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain JSON values."""
+        return vars(self) | {"judged": {"follows": self.judged.follows, "low": self.judged.low}}
+
+    def __str__(self) -> str:
+        numbers = f"{self.offered:>6}{self.chosen:>8.3f}{self.best:>7.3f}{1000 * self.seconds:>6.0f}"
+        return f"{self.method:22}{numbers}  {told(self.judged)}"
+
+
+def told(judged: Judged) -> str:
+    """How the masks were judged, in words."""
+    follows = ", ".join(f"{name} {value:+.2f}" for name, value in judged.follows.items())
+    count, *means = judged.low
+    return f"{follows}; {count} low, overlap {' and '.join('–' if mean is None else f'{mean:.3f}' for mean in means)}"
+
+
+def together(rows: list[Row]) -> Judged:
+    """The masks of all methods as one set: a mask may come from anywhere."""
+    names = set.intersection(*(set(row.judged.told) for row in rows))
+    joined = {name: torch.cat([row.judged.told[name] for row in rows]) for name in rows[0].judged.told if name in names}
+    return Judged(joined, torch.cat([row.judged.own for row in rows]))
 
 
 def measured(
     method: str, images: Pictures, truths: Tensor, offered: Offered, choose: Callable[..., Tensor], seconds: float
-) -> tuple[Row, Float[Tensor, " count"]]:
-    """The row of a method, and the overlap of each mask that it chose."""
+) -> Row:
+    """The row of a method."""
     overlaps = overlap(offered, truths[:, None].expand_as(offered))
     places = torch.arange(len(images)), choose(images, offered)
     masks, own = offered[places], overlaps[places]
-    told = {one.__name__: one(images, masks) for one in (quality, contrast, explained)}
-    told["clearance"] = clearance(masks)
-    low = told["quality"] < LOW
-    parts = [float(own[part].mean()) if part.any() else None for part in (low, ~low)]
-    follows = {name: ranked(values, own) for name, values in told.items()}
+    values = {one.__name__: one(images, masks) for one in (quality, contrast, explained)}
+    judged = Judged(values | {"clearance": clearance(masks)}, own)
     scores = (float(own.mean()), float(overlaps.amax(1).mean()))
-    return Row(method, offered.shape[1], *scores, seconds / len(images), follows, (int(low.sum()), *parts)), own
+    return Row(method, offered.shape[1], *scores, seconds / len(images), judged)
 
 
 def rows_of(pictures: ImageSet, run: str | None) -> list[Row]:
@@ -190,9 +227,9 @@ def rows_of(pictures: ImageSet, run: str | None) -> list[Row]:
         began = time.perf_counter()
         offered, same = drawn_masks(model, images)
         seconds = time.perf_counter() - began
-        row, own = measured("model, last mask", images, truths, offered, last, seconds)
-        row.follows["agreement"] = ranked(same, own)
-        rows += [row, measured("model, by quality", images, truths, offered, finest, seconds)[0]]
+        rows.append(measured("model, last mask", images, truths, offered, last, seconds))
+        rows[0].judged.told["agreement"] = same
+        rows.append(measured("model, by quality", images, truths, offered, finest, seconds))
     methods: dict[str, Callable[[Pictures], Offered]] = {
         "GrabCut": grabcut,
         f"k-means, {CLUSTERS} clusters": clusters,
@@ -206,7 +243,7 @@ def rows_of(pictures: ImageSet, run: str | None) -> list[Row]:
         except ModuleNotFoundError:
             print(f"{name} is left out: pip install opencv-python-headless", file=sys.stderr)
             continue
-        rows.append(measured(name, images, truths, offered, clearest, time.perf_counter() - began)[0])
+        rows.append(measured(name, images, truths, offered, clearest, time.perf_counter() - began))
     return rows
 
 
@@ -219,17 +256,16 @@ def main() -> None:
     given = parser.parse_args()
     pictures = part_of(load_data("composites").test, slice(given.count))
     rows = rows_of(pictures, given.run)
+    joined = together(rows)
     if given.json:
-        print(json.dumps({"run": given.run, "count": len(pictures), "rows": [vars(row) for row in rows]}))
+        found = {"run": given.run, "count": len(pictures), "rows": [row.to_dict() for row in rows]}
+        print(json.dumps(found | {"together": {"follows": joined.follows, "low": joined.low}}))
         return
     print(f"{len(pictures):,} held-out composites; low is a quality below {LOW:g}")
     print(f"{'':22}{'masks':>6}{'chosen':>8}{'best':>7}{'ms':>6}  rank correlation with the overlap; low")
     for row in rows:
-        told = ", ".join(f"{name} {value:+.2f}" for name, value in row.follows.items())
-        count, *means = row.low
-        parts = " and ".join("–" if mean is None else f"{mean:.3f}" for mean in means)
-        numbers = f"{row.offered:>6}{row.chosen:>8.3f}{row.best:>7.3f}{1000 * row.seconds:>6.0f}"
-        print(f"{row.method:22}{numbers}  {told}; {count} low, overlap {parts}")
+        print(row)
+    print(f"{'all of them':49}  {told(joined)}")
 
 
 if __name__ == "__main__":

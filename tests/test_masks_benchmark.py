@@ -67,7 +67,7 @@ def test_rank_correlation_is_that_of_the_ranks() -> None:
     assert masks.ranked(torch.tensor([1.0, 2.0, 2.0, 3.0]), first) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
 
 
-def test_every_method_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_method_has_a_row(tmp_path: Path) -> None:
     images, truths = things(6)
     pictures = replace(image_set("things", (255 * images).to(torch.uint8), None, ()), masks=truths)
     config = drawing_config("bernoulli", ImageConfig(3, 32, 32), classes=0)
@@ -78,4 +78,9 @@ def test_every_method_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert rows["Otsu"].best > 0.9 and rows["Otsu"].chosen == rows["Otsu"].best, "the square touches no rim"
     assert rows["model, last mask"].offered == 3
     assert rows["model, by quality"].best == rows["model, last mask"].best >= rows["model, last mask"].chosen
-    assert -1 <= rows["model, last mask"].follows["agreement"] <= 1
+    assert -1 <= rows["model, last mask"].judged.follows["agreement"] <= 1
+    joined = masks.together(list(rows.values()))
+    assert len(joined.own) == 6 * len(rows) and "agreement" not in joined.follows
+    assert joined.follows["contrast"] > 0.5, "squares, and masks of nothing"
+    few, below, above = joined.low
+    assert (few > 0) == (below is not None) and above is not None and above > 0.9

@@ -6,8 +6,8 @@ transparency. The model sees the middle of a picture, in the proportions that it
 not see is masked away.
 
 The quality of a mask, from 0 to 1, is told without knowing the truth: how far the colours inside differ from those
-just around, and how much of the picture's rim is left free (docs/masks.md says what it is worth). Pictures whose masks
-are of low quality are named in one line.
+just around, and how much of the picture's rim is left free (docs/training.md says what it is worth). Pictures whose
+masks are of low quality are named in one line.
 
 Examples:
   stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg

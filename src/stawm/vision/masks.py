@@ -11,6 +11,8 @@ RING = 1 / 16
 """How far around a mask its surroundings reach, as a share of the picture's shorter side."""
 RIM = 1 / 32
 """The width of the picture's own rim, as a share of the same."""
+SMALL = 1 / 100
+"""So much of a picture is added to a mask, in the colours around it, before it is judged: few pixels prove nothing."""
 SHADES = {1: 16, 3: 4}
 """Levels of each channel that a histogram tells apart."""
 Pictures = Float[Tensor, "batch channel height width"]
@@ -29,7 +31,7 @@ def overlap(
 def quality(images: Pictures, masks: Masks) -> Shares:
     """How far each mask looks like that of a thing, from 0 to 1, told without knowing the truth: contrast × clearance.
 
-    It is no promise of overlap; docs/masks.md says how well the two go together.
+    It is no promise of overlap; docs/training.md says how well the two go together.
     """
     return contrast(images, masks) * clearance(masks)
 
@@ -37,15 +39,15 @@ def quality(images: Pictures, masks: Masks) -> Shares:
 def contrast(images: Pictures, masks: Masks) -> Shares:
     """The share of colours inside a mask that are not those of a ring around it: 0 if all are alike, 1 if none is.
 
-    Half the summed difference of the two histograms (total variation). An empty mask, or one without surroundings, has
-    no contrast.
+    Half the summed difference of the two histograms (total variation), less for a small mask, since its few pixels
+    differ from any others by chance. An empty mask, or one without surroundings, has no contrast.
     """
     width = max(1, round(RING * min(masks.shape[1:])))
     grown = F.max_pool2d(masks[:, None].float(), 2 * width + 1, stride=1, padding=width)[:, 0] > 0
     ring = grown & ~masks
     inside, around = _histograms(images, masks), _histograms(images, ring)
-    there = masks.flatten(1).any(1) & ring.flatten(1).any(1)
-    return 0.5 * (inside - around).abs().sum(1) * there
+    area = masks.flatten(1).to(images.dtype).mean(1)
+    return 0.5 * (inside - around).abs().sum(1) * ring.flatten(1).any(1) * area / (area + SMALL)
 
 
 def clearance(masks: Masks) -> Shares:

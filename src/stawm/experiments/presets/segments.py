@@ -7,6 +7,8 @@ from stawm.experiments.presets.natural import CELEBA_DRAW_32
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.draw import DrawConfig
 
+# Where to look and to paste is learnt slowly, as in cifar10-draw-16-fast: at the full rate five of eight glimpses had a
+# fifth of themselves outside the picture after the first 312 steps (at a peak rate of 1e-3).
 COMPOSITES_DRAW_32 = Experiment(
     name="composites-draw-32",
     about="Draw garments over photographs with 8 sketches that cover each other; the truth of their masks is known.",
@@ -21,6 +23,8 @@ COMPOSITES_DRAW_32 = Experiment(
         epochs=30,
         batch_size=32,
         learning_rate=5e-4,
+        pose_share=0.1,
+        paste_share=0.1,
         schedule="one-cycle",
         warmup=0.05,
         clip_norm=5.0,
