@@ -10,10 +10,8 @@ from torch.distributions import Normal, kl_divergence
 
 from oracle_draw import naive_bank, naive_read, naive_write
 from stawm.baselines.draw import Draw, DrawWriterConfig, EvidenceBound
-from stawm.data import batch_of
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import Batch
-from tiny_run import digits
 from tiny_seed import SHIFT
 
 GREY = DrawWriterConfig(write=2, binary=False)
@@ -117,21 +115,19 @@ def test_the_head_says_what_the_divergence_counts() -> None:
     assert Draw.objective(GREY, "draw", DrawConfig(beta=3.0, beta_scale=2.0, weight=0.5)) == EvidenceBound(1.5, 0.5)
 
 
-def test_a_handful_of_digits_is_drawn_by_heart() -> None:
-    """Nearer to each digit than the mean of all of them, whose share is 1; seeds 0 to 2 end at 0.36 to 0.53.
-
-    With little noise at first, for what is told through much noise is learnt slowly.
-    """
+def test_a_handful_of_pictures_is_drawn_by_heart() -> None:
+    """Far nearer to each than the mean of all of them, whose share is 1; seeds 0 to 6 end at 0.000 to 0.012."""
     torch.manual_seed(SHIFT)
-    images = F.avg_pool2d(batch_of(digits(4, 4).train, torch.arange(4)).images, 2)
-    sizes = {"latent": 8, "glimpses": 3, "glimpse_size": (5, 5), "hidden": 64}
-    model = Draw((1, 14, 14), config=DrawWriterConfig(write=7, binary=False), **sizes)
-    torch.nn.init.constant_(model.log_variance.bias, -6.0)
-    objective, optimiser = EvidenceBound(divergence=0.01), torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(150):
+    images = torch.zeros(4, 1, 8, 8)
+    images[0], images[1, :, :4], images[2, :, :, :4] = 1.0, 1.0, 1.0
+    sizes = {"latent": 4, "glimpses": 3, "glimpse_size": (3, 3), "hidden": 32}
+    model = Draw((1, 8, 8), config=DrawWriterConfig(write=4), **sizes)
+    objective, optimiser = EvidenceBound(), torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(100):
         optimiser.zero_grad()
-        terms = objective.terms(model(images).answers["draw"], Batch(images, None))
+        terms = objective.terms(model(images.repeat(4, 1, 1, 1)).answers["draw"], Batch(images, None))
         torch.stack([*terms.values()]).sum().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 20.0)
         optimiser.step()
     drawn = model.eval()(images).answers["draw"].canvas
-    assert (drawn - images).square().mean() < 0.8 * images.var(0, correction=0).mean()
+    assert (drawn - images).square().mean() < 0.3 * images.var(0, correction=0).mean()

@@ -125,7 +125,7 @@ CNN_CLUTTERED_60 = Experiment(
 CNN_CLUTTERED_60_DEEP = replace(
     CNN_CLUTTERED_60,
     name="cnn-cluttered-60-deep",
-    about="The same with a deeper CNN of about four times the arithmetic: what a plain CNN can do.",
+    about="The same with a deeper CNN of four times the arithmetic of mnist-cluttered-60: what a plain CNN can do.",
     model=replace(
         CNN_CLUTTERED_60.model,
         glimpse=CnnConfig(filters=(32, 32, 64, 64, 128, 128), strides=(1, 2, 1, 2, 1, 2)),
