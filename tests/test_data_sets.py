@@ -232,6 +232,7 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
         "scenes:GRID:ITEMS",
         "celeba",
         "cifar10",
+        "composites",
         "fashion-mnist",
         "folder:PATH",
     ]
