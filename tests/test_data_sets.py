@@ -229,6 +229,8 @@ def test_list_says_what_is_here(tmp_path: Path) -> None:
         "changes:GRID:ITEMS",
         "mnist",
         "mnist-5k",
+        "mnist-cluttered:SIDE[:DISTRACTORS][:DIGITS]",
+        "mnist-translated:SIDE[:DIGITS]",
         "scenes:GRID:ITEMS",
         "celeba",
         "cifar10",

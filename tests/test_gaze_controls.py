@@ -12,7 +12,8 @@ from stawm.data.image_set import ImageSet, batch_of
 from stawm.errors import DataError, UsageError
 from stawm.measure.evaluate import evaluate
 from stawm.measure.gaze_controls import Elsewhere, gaze_controls, learns_to_look, looking
-from stawm.model.stawm import Stawm
+from stawm.model.heads.classify import ClassifyConfig
+from stawm.model.stawm import Stawm, Where
 from stawm.store.weights import export
 from tiny_model import heads, policy_of, stawm
 from tiny_run import TINY, digits, with_model
@@ -45,13 +46,14 @@ def test_the_first_control_is_the_model_itself(model: Stawm, images: ImageSet) -
     assert [(one.places, one.memory) for one in others] == [
         ("at random places", "own"),
         ("at the centre", "own"),
+        ("where it looks", "of empty glimpses"),
         ("where it looks", "blank"),
     ]
-    assert others[1].spread == 0 and others[0].spread > 0 and others[2].spread == pytest.approx(own.spread)
+    assert others[1].spread == 0 and others[0].spread > 0 and others[3].spread == pytest.approx(own.spread)
 
 
 def test_a_blank_memory_answers_the_same_for_all_after_every_glimpse(model: Stawm, images: ImageSet) -> None:
-    blank = gaze_controls(model, images)[3]
+    blank = gaze_controls(model, images)[4]
     assert len(set(blank.error_after_glimpse)) == 1
     codes = torch.zeros(1, 2, model.memory.size)
     gaze = model.gaze(batch_of(images, torch.arange(1)).images)
@@ -59,6 +61,25 @@ def test_a_blank_memory_answers_the_same_for_all_after_every_glimpse(model: Staw
     assert images.labels is not None
     # Nothing is recalled of nothing, so the answer is the bias whatever the query.
     assert blank.error == pytest.approx(float((images.labels != answer).double().mean()))
+
+
+@pytest.mark.parametrize(("where", "past"), [("pose", False), ("emission", True)])
+def test_empty_glimpses_tell_what_came_past_them(images: ImageSet, where: Where, past: bool) -> None:
+    """Poses are the same for all pictures here, and the query too: only the emission RNN knows the picture."""
+    torch.manual_seed(0)
+    head = ClassifyConfig(query="constant")
+    model = stawm(replace(TINY.model, where=where, heads={"classify": head}, dropout=0.0)).eval()
+    pictures = batch_of(images, torch.arange(len(images))).images
+    with torch.no_grad():
+        gaze = replace(model.start(pictures), images=torch.zeros_like(pictures))
+        for _ in range(model.glimpses):
+            gaze = model.look(gaze)
+        answers = model.remember(gaze).logits
+    same = torch.allclose(answers, answers[:1].expand_as(answers), atol=1e-6)
+    assert same != past
+    found = gaze_controls(model, images)[3].error
+    assert images.labels is not None
+    assert found == pytest.approx(float((answers[:, -1].argmax(-1) != images.labels).double().mean()), abs=0.04)
 
 
 def test_glimpses_elsewhere_keep_their_size_and_lie_inside(model: Stawm, images: ImageSet) -> None:

@@ -8,7 +8,7 @@ its confidence is from the share of right answers, in 15 bins; `stawm calibrate`
 picture, and a single query, the mean over all pictures, takes the place of each picture's own. Of questions after
 looking likewise: asked of another scene's memory, with the query of another question, with the mean query, of a memory
 that was written in another order, and of one in which nothing was written. Of a classifier that learnt where to look
-also: glimpses at random places, at the centre, and a memory in which nothing was written.
+also: glimpses at random places, at the centre, glimpses that see nothing, and a memory in which nothing was written.
 
 --until tells how many glimpses it takes on average until a class is believed so much, and the error if no further one
 is taken; beside it the same of other beliefs. All glimpses are computed here, and those that would be taken are

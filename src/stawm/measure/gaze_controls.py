@@ -1,7 +1,7 @@
 """Controls of where a model looks, which cost no training: do its glimpses earn their keep?"""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -14,15 +14,16 @@ from stawm.experiments.build import Model
 from stawm.measure.controls import HEAD
 from stawm.measure.evaluate import evaluating
 from stawm.model.policy import Policy, PolicyState
-from stawm.model.stawm import Stawm
+from stawm.model.stawm import Gaze, Stawm
 from stawm.store.checkpoint import not_finite
 
 Places = Literal["where it looks", "at random places", "at the centre"]
-Written = Literal["own", "blank"]
+Written = Literal["own", "of empty glimpses", "blank"]
 CONDITIONS: tuple[tuple[Places, Written], ...] = (
     ("where it looks", "own"),
     ("at random places", "own"),
     ("at the centre", "own"),
+    ("where it looks", "of empty glimpses"),
     ("where it looks", "blank"),
 )
 
@@ -33,7 +34,8 @@ class GazeControl:
 
     places: Places
     memory: Written
-    """Blank: nothing is written, so that only the overview, through the query, can answer."""
+    """Of empty glimpses: the overview is the picture's, but all glimpses see black, so what is known of it came past
+    them (the *where* pathway sees the emission RNN, and that the context). Blank: nothing is written at all."""
     error_after_glimpse: tuple[float, ...]
     spread: float
     """The standard deviation of the centres of a picture's glimpses, as a share of the picture's side."""
@@ -88,7 +90,7 @@ def learns_to_look(model: Model) -> bool:
 
 @torch.no_grad()
 def gaze_controls(model: Model, pictures: ImageSet, *, batch_size: int = 250, seed: int = 0) -> tuple[GazeControl, ...]:
-    """The error as it is, with glimpses at random places, with all at the centre, and with nothing written."""
+    """The error as it is, with glimpses at random places, all at the centre, that see nothing, or are not written."""
     if not isinstance(model, Stawm) or not isinstance(model.policy, Policy) or HEAD not in model.heads:
         raise UsageError("these controls are for a model that classifies and learnt where to look; give such a model")
     if pictures.labels is None:
@@ -103,6 +105,16 @@ def looking(model: Stawm, policy: nn.Module) -> Stawm:
     return other
 
 
+def _gaze(model: Stawm, images: Tensor, empty: bool) -> Gaze:
+    """The gaze after all glimpses; if `empty`, these see black once the overview was seen."""
+    gaze = model.start(images)
+    if empty:
+        gaze = replace(gaze, images=torch.zeros_like(images))
+    for _ in range(model.glimpses):
+        gaze = model.look(gaze)
+    return gaze
+
+
 def _control(
     model: Stawm, pictures: ImageSet, places: Places, memory: Written, batch_size: int, seed: int
 ) -> GazeControl:
@@ -113,8 +125,8 @@ def _control(
     wrong, spreads = [], []
     with evaluating(model):
         for indices in torch.arange(len(pictures)).split(batch_size):
-            gaze = model.gaze(batch_of(pictures, indices, device).images)
-            codes = gaze.codes if memory == "own" else torch.zeros_like(gaze.codes)
+            gaze = _gaze(model, batch_of(pictures, indices, device).images, empty=memory == "of empty glimpses")
+            codes = torch.zeros_like(gaze.codes) if memory == "blank" else gaze.codes
             logits = model.ask(gaze.context, codes, gaze.scene, heads=(HEAD,)).logits
             if not logits.isfinite().all():
                 raise not_finite("an answer", model)

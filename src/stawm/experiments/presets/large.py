@@ -41,6 +41,8 @@ MNIST_CLUTTERED_60 = Experiment(
         learning_rate=1e-3,
         schedule="one-cycle",
         warmup=0.05,
+        pose_share=0.1,
+        clip_norm=1.0,
         average=0.999,
         checkpoint_every=1000,
     ),
