@@ -52,7 +52,7 @@ def test_drawing_sums_over_pixels_and_weighs_the_divergence_for_each_image() -> 
         drawn,
         mean=torch.ones(2, 3, 2),
         log_variance=torch.zeros(2, 3, 2),
-        painting=replace(drawn.painting, canvases=(IMAGES + 0.5)[:, None].repeat(1, 3, 1, 1, 1)),
+        painting=replace(drawn.painting, canvas=IMAGES + 0.5),
     )
     batch = Batch(IMAGES, None)
     terms = Drawing(beta=4, weight=2).terms(wrong, batch)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import stawm
 from stawm.cli import main
@@ -42,11 +42,14 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("visitor")
     with contextlib.chdir(home):
         few = ["--training.epochs", "1", "--training.batch-size", "200"]
-        for preset in ("mnist-5k-classify", "mnist-5k-sketchpad"):
+        for preset in ("mnist-5k-classify", "mnist-5k-sketchpad", "mnist-5k-cluttered-60"):
             assert main(["train", preset, "--device", "cpu", *TINY_MODEL, *few]) == 0
     digits = [Image.fromarray(pixels[0]) for pixels in load_data("mnist-5k").test.images[:5].numpy()]
     digits[0].save(home / "scan.png")
     digits[1].save(home / "seven.png")
+    sheet = Image.new("L", (300, 400), 255)
+    sheet.paste(ImageOps.invert(digits[1]).resize((84, 84)), (120, 200))
+    sheet.save(home / "page.jpg")
     Image.fromarray(load_data("scenes:2x2+4:1-4").test.images[0, 0].numpy()).save(home / "scene.png")
     for number, digit in enumerate(digits[1:]):
         (home / "pictures" / "ab"[number % 2]).mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ def drawn_by(canvases: Tensor, poses: Tensor, masks: Tensor | None = None) -> Dr
     batch, glimpses, channels = canvases.shape[:3]
     latent, memory = torch.zeros(batch, glimpses, 2), torch.zeros(batch, glimpses, 6)
     sketches = torch.zeros(batch, glimpses, channels, 4, 4)
-    painting = Painting(canvases[:, -1], lambda: canvases, torch.zeros_like(canvases), masks)
+    painting = Painting(canvases[:, -1], torch.zeros_like(canvases), masks, canvases.unbind(1))
     return Drawn(memory[:, 0], memory, latent, latent, painting, sketches, poses)
 
 

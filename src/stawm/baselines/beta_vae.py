@@ -51,8 +51,7 @@ class BetaVae(Rival):
         mean, log_variance = single(self.mean(features)), single(self.log_variance(features))
         latent = sampled(mean, log_variance, generator) if self.training else mean
         sketch = single(self.decoder(F.relu(self.expand(latent))))[:, None]
-        finished = torch.sigmoid(sketch)
-        painting = Painting(finished[:, 0], lambda: finished, sketch, None)
+        painting = Painting(torch.sigmoid(sketch[:, 0]), sketch, None)
         drawn = Depiction(mean[:, None], log_variance[:, None], painting)
         believed = {} if self.classify is None else {"classify": Belief(single(self.classify(mean))[:, None])}
         return Answered({**believed, "draw": drawn})

@@ -148,8 +148,8 @@ class Draw(Rival):
         else:
             drawing = self.draw(target, sample=False)
             trial = drawing if exporting else self.draw(target, sample=True, generator=chance)
-        finished = torch.sigmoid(drawing.canvases[:, -1])
-        painting = Painting(finished, lambda: torch.sigmoid(drawing.canvases), drawing.strokes, None)
+        stages = torch.sigmoid(drawing.canvases).unbind(1)
+        painting = Painting(stages[-1], drawing.strokes, None, stages)
         answer = Redrawn(drawing.mean, drawing.log_variance, painting, target, trial)
         return Looked({"draw": answer}, images, drawing.poses, drawing.patches)
 

@@ -1,6 +1,5 @@
 """What sketches build up: the addition and the Bernoulli method, each on its own, without parameters or state."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -23,16 +22,19 @@ class Painting:
 
     canvas: Float[Tensor, "batch channel height width"]
     """The finished drawing C_N, in [0, 1]."""
-    stages: Callable[[], Float[Tensor, "batch glimpse channel height width"]]
     sketches: Float[Tensor, "batch glimpse channel height width"]
     """Each sketch where it is pasted: what is added, before the sigmoid, or (Bernoulli method) colours in [0, 1]."""
     masks: Float[Tensor, "batch glimpse 1 height width"] | None
     """The pasted alpha of each sketch: the chance that it replaces what is under it. None in the addition method."""
+    stages: tuple[Float[Tensor, "batch channel height width"], ...] = ()
+    """The canvas after each sketch; none in the addition method, where the sketches tell it."""
+    start: float = 0.0
+    """What the canvas of the addition method was filled with."""
 
     @cached_property
     def canvases(self) -> Float[Tensor, "batch glimpse channel height width"]:
         """The canvas after each sketch, in [0, 1]."""
-        return self.stages()
+        return torch.stack(self.stages, 1) if self.stages else torch.sigmoid(self.start + self.sketches.cumsum(1))
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,7 @@ class AdditionCanvas:
     ) -> Painting:
         """The painting of these sketches by these inverse poses; nothing is random, so `sample` changes nothing."""
         pasted = _pasted(sketches, poses, height, width)
-        finished = torch.sigmoid(self.start + pasted.sum(1))
-        return Painting(finished, lambda: torch.sigmoid(self.start + pasted.cumsum(1)), pasted, None)
+        return Painting(torch.sigmoid(self.start + pasted.sum(1)), pasted, None, start=self.start)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class BernoulliCanvas:
         for colour, cover in zip(colours.unbind(1), covers.unbind(1), strict=True):
             canvas = torch.lerp(canvas, colour, cover)
             canvases.append(canvas)
-        return Painting(canvas, lambda: torch.stack(canvases, 1), colours, alpha)
+        return Painting(canvas, colours, alpha, tuple(canvases))
 
 
 Canvas = AdditionCanvas | BernoulliCanvas
