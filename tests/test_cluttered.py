@@ -67,7 +67,8 @@ def test_translated_digits_have_no_distractors() -> None:
 def test_an_epoch_is_made_anew_from_its_generator_alone(splits: Splits) -> None:
     first, second, other = (splits.train.renewed(torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert torch.equal(first.images, second.images) and not torch.equal(first.images, other.images)
-    assert torch.equal(first.labels, splits.train.labels) if first.labels is not None else False
+    assert first.labels is not None and splits.train.labels is not None
+    assert torch.equal(first.labels, splits.train.labels)
     assert not torch.equal(first.images, splits.train.images)
 
 

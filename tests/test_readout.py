@@ -45,7 +45,10 @@ def lively(config: ModelConfig) -> Model:
 
 
 def readout_of(model: Model) -> Readout[BetaVae] | MemoryReadout:
-    return LatentReadout(model) if isinstance(model, BetaVae) else MemoryReadout(model, "classify")
+    if isinstance(model, BetaVae):
+        return LatentReadout(model)
+    assert isinstance(model, Stawm)
+    return MemoryReadout(model, "classify")
 
 
 def taught_once(readout: nn.Module, pictures: Tensor) -> None:

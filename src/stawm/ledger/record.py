@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stawm.data import load_data
-from stawm.data.image_set import ImageSet, Splits
+from stawm.data.image_set import ImageSet, Splits, hold_out
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
 from stawm.experiments.experiment import Experiment
@@ -161,7 +161,8 @@ def _fingerprint(start: str) -> str:
 def _data(run: Path, experiment: Experiment, data_dir: Path | None) -> Splits:
     data = load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
     checkpoint = newest_checkpoint(run)
-    if checkpoint is not None and checkpoint.checksum != data.train.checksum:
+    learnt, _, _ = hold_out(data, experiment.data.hold_out)
+    if checkpoint is not None and checkpoint.checksum != learnt.checksum:
         raise CheckpointError(f"the pictures of {data.train.name} are not those that {run} learnt from; find those")
     return data
 
