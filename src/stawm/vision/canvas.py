@@ -13,6 +13,8 @@ from stawm.vision.glimpse import paste
 
 EDGE = 1e-6
 """Concrete sampling keeps probabilities and uniform noise this far from 0 and 1."""
+RIM = 1e-5
+"""The mean of Concrete goes straight to 0 and 1 when p is nearer to them than this."""
 QUANTILES = 32
 
 
@@ -133,13 +135,14 @@ def concrete(
 def concrete_mean(probability: Float[Tensor, "*any"], temperature: float) -> Float[Tensor, "*any"]:
     """The mean of Concrete(p, τ) over its noise, by evenly spread quantiles: within 1/64 for any τ, 0.002 at τ = 2.
 
-    In the last `EDGE` before 0 and 1, where samples take p for `EDGE` away, it goes straight to them: with a jump there
-    (0.003 at τ = 2) the rounding of a pose would be seen at the rim of a sketch.
+    In the last `RIM` before 0 and 1 it goes straight to them. Samples jump there, from the value that they have at
+    `EDGE`; if their mean did too (by 0.003 at τ = 2), the rounding of a pose would be seen at the rim of a sketch.
     """
     quantiles = (torch.arange(QUANTILES, dtype=torch.float64) + 0.5) / QUANTILES
-    logits, shifts = _logit(probability) / temperature, (_logit(quantiles) / temperature).tolist()
+    logits = torch.logit(probability.clamp(RIM, 1 - RIM)) / temperature
+    shifts = (_logit(quantiles) / temperature).tolist()
     mean = sum((torch.sigmoid(logits + shift) for shift in shifts), torch.zeros_like(logits)) / QUANTILES
-    above, below = ((share / EDGE).clamp(max=1) for share in (probability, 1 - probability))
+    above, below = ((share / RIM).clamp(max=1) for share in (probability, 1 - probability))
     return torch.where(probability < 0.5, mean * above, 1 - (1 - mean) * below)
 
 
