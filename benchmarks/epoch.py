@@ -4,7 +4,7 @@
 
 The bare step is the trainer's own (forward, loss, backward, clipping, optimiser, average), timed within the same epoch;
 every other second is beside it. `wall` is elapsed time, `work` processor time, which a busy machine disturbs less.
-With --pictures only so many training pictures are used (and an even share of those held out), so that one epoch of a
+With --pictures only so many training pictures are used (an even share of those held out, too), so that one epoch of a
 large set need not be waited for; checkpoints then fall as often as in a whole epoch of that many steps.
 """
 
@@ -78,7 +78,9 @@ def epoch(name: str, count: int | None) -> Spent:
     """Seconds of each part of the second epoch of a preset, the first being for warming up."""
     experiment = preset(name)
     experiment = replace(experiment, training=replace(experiment.training, epochs=2))
-    pictures = pictures_for(experiment.data.name, count)
+    whole, pictures = len(load_data(experiment.data.name).train), pictures_for(experiment.data.name, count)
+    kept = round(experiment.data.hold_out * len(pictures.train) / whole)
+    experiment = replace(experiment, data=replace(experiment.data, hold_out=kept))
     spent: Spent = defaultdict(lambda: [0.0, 0.0])
     with tempfile.TemporaryDirectory() as folder:
         records = fit.fit(experiment, folder, data=pictures, accelerator="cpu")
