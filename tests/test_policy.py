@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from stawm.model.policy import Emitter, Policy, Starts, start_centres
+from stawm.model.emitters import Emitter
+from stawm.model.policy import Policy, Starts, start_centres
 from stawm.vision.glimpse import inverse
 
 

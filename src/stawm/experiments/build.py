@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from stawm.baselines.rival import RIVALS, Rival, Site
@@ -125,7 +126,7 @@ def _stawm(config: ModelConfig) -> Stawm:
     return Stawm(
         context=context,
         glimpse=glimpse,
-        policy=_policy(config, context.features, pastes),
+        policy=_policy(config, context, pastes),
         memory=memory,
         heads={name: heads[name] for name in config.heads},
         hidden=config.hidden_size,
@@ -138,16 +139,29 @@ def _stawm(config: ModelConfig) -> Stawm:
     )
 
 
-def _policy(config: ModelConfig, features: int, draws: bool) -> Policy | Scan:
+def _policy(config: ModelConfig, context: Encoder | Overview | FixedOverview, draws: bool) -> Policy | Scan:
     """Who decides where to look."""
     policy, scale = config.policy, config.glimpse_scale
     aspect = config.image.width / config.image.height
     if policy.kind == "learnt":
         starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts, aspect)
-        return Policy(features, config.hidden_size, config.dropout, draws=draws, scale=scale, starts=starts)
+        cells = _places(context) if policy.poses == "salient" else None
+        size, dropout = config.hidden_size, config.dropout
+        return Policy(context.features, size, dropout, draws=draws, scale=scale, starts=starts, cells=cells)
     cells = cell_poses(policy.rows, policy.columns, *config.picture[1:]) if policy.kind == "scan" else None
     options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}
     return Scan(config.hidden_size, cells, **options)
+
+
+def _places(context: Encoder | Overview | FixedOverview) -> Tensor:
+    """Where in the picture each place of the last map of a context network lies."""
+    encoder = context.encoder if isinstance(context, Overview | FixedOverview) else context
+    if not isinstance(encoder, ConvEncoder):
+        raise UsageError(
+            "salient poses are chosen on the maps of a context of plain convolutions; give model.context.filters and "
+            "model.context.block norm3 or plain4, or model.policy.poses affine"
+        )
+    return encoder.cells
 
 
 def _context(config: ModelConfig) -> Encoder | Overview | FixedOverview:

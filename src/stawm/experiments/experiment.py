@@ -17,7 +17,7 @@ from stawm.memory.protocol import MEMORIES, MemoryConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import HEADS, HeadConfig
-from stawm.model.policy import Starts
+from stawm.model.policy import Poses, Starts
 from stawm.model.scan import Order
 from stawm.model.stawm import Where
 from stawm.precision import Precision
@@ -72,6 +72,10 @@ class PolicyConfig:
     """The paper's RNNs; or places that are given: the cells of a grid, one after another, or any."""
     starts: Starts = "one"
     """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own."""
+    poses: Poses = "affine"
+    """Of a learnt policy: any affine map (paper), or upright windows at what stands out in the overview.
+
+    `salient` finds small things in large pictures far sooner: what is learnt of a thing at one place holds at all."""
     rows: Annotated[int, Range(low=1, high=64)] = 1
     """Of the grid that is scanned."""
     columns: Annotated[int, Range(low=1, high=64)] = 1

@@ -10,11 +10,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.model.cell import Cell
-from stawm.precision import exact
-from stawm.vision.glimpse import identity_pose
+from stawm.model.emitters import Emitter, SalientEmitter
+from stawm.vision.glimpse import inverse
 
 Starts = Literal["one", "grid", "random"]
 """Where glimpses are before training: all at one place, spread evenly, or anywhere."""
+Poses = Literal["affine", "salient"]
+"""What a learnt pose may be: any affine map, or an upright window at what stands out in the overview."""
 ANYWHERE = 0.6
 """How far from the centre glimpses start that start anywhere (the edge of the image is at 1)."""
 
@@ -27,6 +29,8 @@ class PolicyState:
     """The next input of the emission RNN: the context at first, then what the aggregator makes of each glimpse."""
     emission: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
     aggregate: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
+    keys: Float[Tensor, "batch cell key"] | None = None
+    """What there is at each place of the overview, if poses are chosen among these."""
     number: int = 0
     """Of the next glimpse."""
 
@@ -42,36 +46,6 @@ def start_centres(count: int, starts: Starts, aspect: float = 1.0) -> Float[Tens
     return torch.stack([across, down], 1)
 
 
-class Emitter(nn.Module):
-    """A pose from the output of the emission RNN; it starts at the identity, as spatial transformers do, or scaled.
-
-    With `starts`, each glimpse has a learnt shift of its own to begin with: nothing else tells the first poses of a
-    sequence apart, and glimpses that start at one place tend to stay there.
-    """
-
-    def __init__(
-        self, hidden: int, dropout: float, scale: float = 1.0, starts: Float[Tensor, "glimpse 2"] | None = None
-    ) -> None:
-        """Two linear layers, the first `hidden`/2 wide; poses start at the identity times `scale`."""
-        super().__init__()
-        self.narrow = nn.Linear(hidden, hidden // 2)
-        self.dropout = nn.Dropout(dropout)
-        self.pose = nn.Linear(hidden // 2, 6)
-        nn.init.zeros_(self.pose.weight)
-        with torch.no_grad():
-            self.pose.bias.copy_(scale * identity_pose().flatten())
-        self.starts = None if starts is None else nn.Parameter(starts.clone())
-
-    def forward(self, emission: Float[Tensor, "batch hidden"], number: int = 0) -> Float[Tensor, "batch 2 3"]:
-        """The pose A of glimpse `number`; those after the last that has a start begin again with the first."""
-        narrow = self.dropout(F.relu(self.narrow(emission)))
-        with exact(narrow):
-            pose = self.pose(narrow.to(self.pose.weight.dtype)).unflatten(1, (2, 3))
-            if self.starts is None:
-                return pose
-            return pose + F.pad(self.starts[number % len(self.starts)].unsqueeze(1), (2, 0))
-
-
 class Policy(nn.Module):
     """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
 
@@ -84,16 +58,24 @@ class Policy(nn.Module):
         draws: bool = False,
         scale: float = 1.0,
         starts: Float[Tensor, "glimpse 2"] | None = None,
+        cells: Float[Tensor, "cell 2"] | None = None,
     ) -> None:
         """A policy for `features` context features whose glimpses start by covering `scale` of each side of the image.
 
-        One that draws has a second emitter, for inverse poses. `starts` are the centres at which glimpses start.
+        One that draws has a second emitter, for inverse poses. `starts` are the centres at which glimpses start. With
+        `cells`, the places of the overview's maps, glimpses go to what stands out among these, and what is drawn goes
+        to where it was seen.
         """
         super().__init__()
         self.first = nn.Linear(features, hidden)
         self.dropout = nn.Dropout(dropout)
         self.emission = Cell(hidden, hidden)
         self.aggregator = Cell(hidden, hidden)
+        self.draws = draws
+        self.inverse: Emitter | None = None
+        if cells is not None:
+            self.emitter = SalientEmitter(hidden, dropout, scale, starts, cells, features // len(cells))
+            return
         self.emitter = Emitter(hidden, dropout, scale, starts)
         undone = None if starts is None else -starts / scale
         self.inverse = Emitter(hidden, dropout, 1 / scale, undone) if draws else None
@@ -105,19 +87,25 @@ class Policy(nn.Module):
         """
         first = F.relu(self.dropout(self.first(context)))
         nothing = torch.zeros_like(first)
-        return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing))
+        keys = self.emitter.keys(context)
+        return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing), keys=keys)
 
     def emit(self, state: PolicyState) -> tuple[PolicyState, Float[Tensor, "batch hidden"], Float[Tensor, "batch 2 3"]]:
         """The next state, the output of the emission RNN, and the pose of the next glimpse."""
         emission = self.emission(state.message, state.emission)
-        pose = self.emitter(emission[0], state.number)
+        pose = self.emitter(emission[0], state.number, state.keys)
         return replace(state, emission=emission, number=state.number + 1), emission[0], pose
 
     def pasted(
         self, state: PolicyState, emission: Float[Tensor, "batch hidden"], pose: Float[Tensor, "batch 2 3"]
     ) -> Float[Tensor, "batch 2 3"] | None:
-        """Where a sketch of the glimpse just emitted is pasted: the emitted inverse pose; none if nothing is drawn."""
-        return None if self.inverse is None else self.inverse(emission, state.number - 1)
+        """Where a sketch of the glimpse just emitted is pasted: by the emitted inverse pose; none if nothing is drawn.
+
+        What was seen through an upright window is pasted where it was seen.
+        """
+        if self.inverse is None:
+            return inverse(pose) if self.draws else None
+        return self.inverse(emission, state.number - 1)
 
     def gather(self, state: PolicyState, glimpse: Float[Tensor, "batch hidden"]) -> PolicyState:
         """The state after a glimpse was seen: its features join the aggregate, which is the next message."""

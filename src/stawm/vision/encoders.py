@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -39,8 +40,10 @@ class ConvEncoder(nn.Module):
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         given = f"{height}×{width}"
         self.takes: Takes = (channels, height, width)
+        self.picture = (height, width)
         self.held = channels * height * width
         """Numbers in a picture and in the maps that are made of it."""
+        first, step = 0.0, 1
         for inputs, outputs, stride in zip([channels, *filters], filters, strides, strict=False):
             kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
             convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=block == "plain4")
@@ -51,12 +54,15 @@ class ConvEncoder(nn.Module):
                 nn.init.kaiming_uniform_(convolution.weight, nonlinearity="relu")
                 nn.init.zeros_(convolution.bias)
             self.convolutions.append(convolution)
+            first, step = first + ((kernel - 1) / 2 - padding) * step, step * stride
             height, width = ((side + 2 * padding - kernel) // stride + 1 for side in (height, width))
             if min(height, width) < 1:
                 raise ValueError(f"a picture of {given} is too small for {len(filters)} layers of {block}")
             self.held += outputs * height * width
         self.shape = (filters[-1], height, width)
         self.features = filters[-1] * height * width
+        self.first, self.step = first, step
+        """The pixel about which the first place of the last map lies, and how many pixels on the next one does."""
 
     def forward(
         self, images: Float[Tensor, "batch channel height width"], glimpse: int = 0
@@ -69,3 +75,12 @@ class ConvEncoder(nn.Module):
                 maps = self.norms[layer](maps, glimpse)
             maps = F.relu(maps, inplace=True)
         return maps.flatten(1)
+
+    @property
+    def cells(self) -> Float[Tensor, "cell 2"]:
+        """The centre, (across, down) in [-1, 1]², of what each place of the last map sees of the picture."""
+        down, across = (
+            2 * (self.first + self.step * torch.arange(count)) / max(side - 1, 1) - 1
+            for count, side in zip(self.shape[1:], self.picture, strict=True)
+        )
+        return torch.cartesian_prod(down, across).flip(1)
