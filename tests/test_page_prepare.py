@@ -59,6 +59,29 @@ def test_one_large_digit_becomes_as_large_as_those_that_were_learnt_from() -> No
     assert any("made smaller" in note for note in made.notes)
 
 
+@pytest.mark.parametrize(("height", "width"), [(1200, 1200), (900, 1500), (1500, 900)])
+@pytest.mark.parametrize(("down", "across"), [(0.1, 0.1), (0.5, 0.8), (0.8, 0.3)])
+def test_one_small_digit_is_brought_nearer_and_keeps_its_place(
+    height: int, width: int, down: float, across: float
+) -> None:
+    edge = 120
+    top, left = round(down * (height - edge)), round(across * (width - edge))
+    made = prepared(sheet(height, width, 3, top, left, edge))
+    rows, columns = np.nonzero(made.pixels[0].numpy() > 60)
+    assert 17 <= max(np.ptp(rows), np.ptp(columns)) + 1 <= 23
+    assert any("brought nearer" in note for note in made.notes)
+    at = made.placed
+    assert at is not None
+    middle = at.left + at.scale * (columns.mean() + 0.5), at.top + at.scale * (rows.mean() + 0.5)
+    assert abs(middle[0] - left - edge / 2) < edge / 5 and abs(middle[1] - top - edge / 2) < edge / 5
+    assert -1 <= at.left <= width - 60 * at.scale + 1 and -1 <= at.top <= height - 60 * at.scale + 1
+
+
+def test_several_small_things_stay_as_they_are() -> None:
+    made = prepared(np.minimum(sheet(1200, 1200, 3, 100, 100, 120), sheet(1200, 1200, 8, 900, 900, 120)))
+    assert made.placed is not None and made.placed.scale == pytest.approx(1200 / 60)
+
+
 def test_several_large_things_stay_as_they_are() -> None:
     levels = np.minimum(sheet(400, 400, 3, 5, 5, 190), sheet(400, 400, 8, 205, 205, 190))
     made = prepared(levels)

@@ -1,7 +1,7 @@
 """A page with a digit somewhere on it, as people photograph one, for models that look for the digit themselves.
 
-Nothing is cropped: all of the page is fitted into the picture. Only a single thing that would come out larger than the
-digits that were learnt from is made as large as they are, with more empty page around it.
+All of the page is fitted into the picture. Only a single thing that would come out larger or smaller than the digits
+that were learnt from is made as large as they are: with more empty page around it, or with less of the page.
 """
 
 import numpy as np
@@ -18,6 +18,9 @@ from stawm.data.prepare.scene import WORK, field_of, mean_width, worked
 
 LARGE = 1.4
 """A single thing may be so many times as large as the digits that were learnt from (28 pixels, that of their frame)."""
+
+SMALL = 0.7
+"""And so many times as large at least."""
 
 Grey = Float[np.ndarray, "height width"]
 
@@ -40,10 +43,11 @@ def page(given: Given, shape: Shape, frame: Frame) -> Prepared:
         notes.append("uneven light: evened out")
     scale = max(picture.width / width, picture.height / height)
     larger = _edge(ink) / scale / BOX
-    if larger > LARGE and things_in(ink.shares) == 1:
+    whole = SMALL <= larger <= LARGE or things_in(ink.shares) != 1
+    if not whole:
         scale *= larger
-        notes.append("one large thing: made smaller")
-    at = Placed(*picture.size, (picture.width - scale * width) / 2, (picture.height - scale * height) / 2, scale)
+        notes.append("one large thing: made smaller" if larger > LARGE else "one small thing: brought nearer")
+    at = _placed(picture.size, ink, scale, height, width)
     strokes = worked(_around(field_of(ink, picture), ink, at, height, width), height, width)
     stroke = mean_width(strokes)
     if stroke < WORK * THIN:
@@ -51,7 +55,7 @@ def page(given: Given, shape: Shape, frame: Frame) -> Prepared:
         reach = int(np.ceil(radius))
         strokes = thickened(strokes, radius)[reach:-reach, reach:-reach]
         notes.append("thin strokes: thickened")
-    notes.append(f"all of it scaled into {width} × {height}")
+    notes.append(f"{'all of it' if whole or larger > LARGE else 'a part'} scaled into {width} × {height}")
     shares = strokes.reshape(height, WORK, width, WORK).mean((1, 3)).clip(0, 1)
     pixels = torch.from_numpy((255 * shares / max(float(shares.max()), 1e-6)).round().astype(np.uint8))
     return Prepared(pixels[None], ink.inverted, tuple(notes), at)
@@ -63,13 +67,26 @@ def _edge(ink: Ink) -> float:
     return max(rows * ink.region.down, columns * ink.region.across)
 
 
+def _placed(page: tuple[int, int], ink: Ink, scale: float, height: int, width: int) -> Placed:
+    """Where the picture lies on the page: in the middle, or a part with the ink as far across and down as on it."""
+    rows, columns = ink.shares.shape
+    region, corner = ink.region, []
+    for edge, side, middle in (
+        (page[0], scale * width, region.left + columns * region.across / 2),
+        (page[1], scale * height, region.top + rows * region.down / 2),
+    ):
+        corner.append((edge - side) * (middle / edge if side < edge else 0.5))
+    return Placed(*page, *corner, scale)
+
+
 def _around(field: Grey, ink: Ink, at: Placed, height: int, width: int) -> Float[np.ndarray, "rows columns"]:
-    """The page in the middle of an empty field that is to become the picture."""
-    rows, columns = (
-        max(round(at.scale * side / step), own)
-        for side, step, own in zip((height, width), (ink.region.down, ink.region.across), field.shape, strict=True)
-    )
-    around = np.zeros((rows, columns), np.float32)
-    top, left = (rows - field.shape[0]) // 2, (columns - field.shape[1]) // 2
-    around[top : top + field.shape[0], left : left + field.shape[1]] = field
+    """What is to become the picture: the page, or a part of it, in an empty field."""
+    steps = ink.region.down, ink.region.across
+    size = [max(1, round(at.scale * side / step)) for side, step in zip((height, width), steps, strict=True)]
+    corner = [round(edge / step) for edge, step in zip((at.top, at.left), steps, strict=True)]
+    around = np.zeros(size, np.float32)
+    there = tuple(slice(max(0, first), max(0, first + count)) for first, count in zip(corner, size, strict=True))
+    part = field[there]
+    top, left = (max(0, -first) for first in corner)
+    around[top : top + part.shape[0], left : left + part.shape[1]] = part
     return around
