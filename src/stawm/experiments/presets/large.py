@@ -55,6 +55,7 @@ MNIST_CLUTTERED_100 = replace(
     goal=Goal("error", 0.0336, minutes=180),
     model=replace(MNIST_CLUTTERED_60.model, image=ImageConfig(1, 100, 100), overview_size=25, glimpse_scale=0.15),
     data=replace(MNIST_CLUTTERED_60.data, name="mnist-cluttered:100"),
+    training=replace(MNIST_CLUTTERED_60.training, epochs=8),
 )
 
 MNIST_5K_CLUTTERED_60 = replace(
