@@ -98,6 +98,7 @@ def test_more_than_chance_is_learnt_of_real_digits(kind: str, tmp_path: Path) ->
     ("change", "told"),
     [
         ({"kind": "rma"}, "did you mean ram"),
+        ({"kind": "nothing"}, "known are stawm, "),
         ({"kind": "cnn"}, "RivalConfig"),
         ({"heads": {"draw": DrawConfig()}}, "RAM classifies; it cannot have the heads draw"),
         ({"overview": 2}, r"RAM is not built from model\.overview"),

@@ -21,8 +21,12 @@ from stawm.registry import Registry
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.images import Takes, check_images
 
-RIVALS: "Registry[type[Rival]]" = Registry("kind of model", home="stawm.baselines", group="stawm.rivals")
-"""The rivals by name. The paper's own model, `stawm`, is not one of them."""
+STAWM = "stawm"
+"""What `model.kind` is called when the model is the paper's, which is no rival."""
+RIVALS: "Registry[type[Rival]]" = Registry(
+    "kind of model", home="stawm.baselines", group="stawm.rivals", beside=(STAWM,)
+)
+"""The rivals by name."""
 
 COMMON = ("kind", "image", "heads", "rival")
 """Settings of a model that mean something whatever its kind is."""
