@@ -37,6 +37,6 @@ def test_the_cost_of_a_model_with_a_fixed_overview_does_not_grow_with_the_pictur
         flops_of(whole, (1, 96, 96))
 
 
-def test_who_takes_no_glimpses_cannot_count_them() -> None:
-    with pytest.raises(UsageError, match="no glimpses"):
+def test_who_answers_once_cannot_be_stopped_before() -> None:
+    with pytest.raises(UsageError, match="after each glimpse"):
         flops_of(build(preset("cifar10-vae").model), (3, 32, 32), 2)

@@ -15,7 +15,7 @@ from stawm.measure.gaze_controls import Elsewhere, gaze_controls, learns_to_look
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.stawm import Stawm, Where
 from stawm.store.weights import export
-from tiny_model import heads, policy_of, stawm
+from tiny_model import emitter_of, heads, policy_of, stawm
 from tiny_run import TINY, digits, with_model
 
 
@@ -29,7 +29,7 @@ def model() -> Stawm:
     torch.manual_seed(0)
     own = stawm(replace(TINY.model, glimpse_scale=0.3, dropout=0.0)).eval()
     with torch.no_grad():
-        policy_of(own).emitter.pose.weight.normal_(0, 0.3)
+        emitter_of(own).pose.weight.normal_(0, 0.3)
     return own
 
 

@@ -12,6 +12,7 @@ import pytest
 from stawm.cli import main
 from stawm.cli.overrides import override
 from stawm.data import Splits, load_data
+from stawm.data.sets.cluttered import cluttered
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
@@ -169,6 +170,22 @@ def test_other_pictures_than_those_learnt_from_are_refused(plain: Path, monkeypa
     monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: other)
     with pytest.raises(CheckpointError, match="pictures"):
         entry_of(plain, Told("mine", chosen_by="the paper"))
+
+
+def test_pictures_that_are_made_are_compared_as_they_were_learnt_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With some held out, pictures of the others are made anew: other pictures than those of all digits."""
+    made = Splits(*(cluttered("few", part, 40, 2) for part in (few().train, few().test)))
+    assert made.train.split(20)[0].checksum != made.train.checksum
+    sizes = ["--model.image.height", "40", "--model.image.width", "40", "--data.hold-out", "20"]
+    experiment = override(preset("mnist-5k-cluttered-60"), [*TINY_MODEL, *FEW, *sizes])
+    list(fit(experiment, tmp_path, data=made))
+    monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: made)
+    found = entry_of(tmp_path, Told("mine"))
+    assert found.data.train == made.train.checksum
+    others = Splits(cluttered("few", few().train, 40, 3), made.test)
+    monkeypatch.setattr("stawm.ledger.record.load_data", lambda *_, **__: others)
+    with pytest.raises(CheckpointError, match="pictures"):
+        entry_of(tmp_path, Told("mine"))
 
 
 def test_a_run_without_an_epoch_is_refused(tmp_path: Path):

@@ -134,7 +134,7 @@ def test_places_are_drawn_in_training_and_means_at_evaluation() -> None:
 def test_answers_of_several_paths_are_averaged_and_repeat() -> None:
     model, images = small(replace(SETTINGS, samples=5)).eval(), torch.rand(3, 2, 8, 9, dtype=torch.float64)
     chance = torch.Generator().manual_seed(0)
-    paths = [model.path(images, drawn=True, generator=chance).logits.softmax(-1) for _ in range(5)]
+    paths = [model.path(images, 3, drawn=True, generator=chance).logits.softmax(-1) for _ in range(5)]
     answer = model(images).answers["classify"]
     torch.testing.assert_close(answer.logits.exp(), torch.stack(paths).mean(0))
     assert torch.equal(model(images).answers["classify"].logits, answer.logits)

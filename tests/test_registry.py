@@ -52,6 +52,18 @@ def test_a_taken_name_is_refused_to_another_thing():
     assert fruits["apple"] == "red"
 
 
+def test_names_beside_the_entered_ones_are_offered_and_taken():
+    fruits = Registry("fruit", home="json", group="stawm.fruits", beside=("tomato",))
+    fruits.add("apple", "red")
+    with pytest.raises(UsageError, match="known are tomato, apple"):
+        fruits["kiwi"]
+    with pytest.raises(UsageError, match=r"did you mean tomato\?"):
+        fruits["tomatoe"]
+    with pytest.raises(UsageError, match="already"):
+        fruits.add("tomato", "red")
+    assert list(fruits) == ["apple"] and "tomato" not in fruits
+
+
 def test_an_unknown_name_gets_the_nearest():
     fruits = named()
     fruits.add("apple", "red")

@@ -98,6 +98,7 @@ def test_more_than_chance_is_learnt_of_real_digits(kind: str, tmp_path: Path) ->
     ("change", "told"),
     [
         ({"kind": "rma"}, "did you mean ram"),
+        ({"kind": "nothing"}, "known are stawm, "),
         ({"kind": "cnn"}, "RivalConfig"),
         ({"heads": {"draw": DrawConfig()}}, "RAM classifies; it cannot have the heads draw"),
         ({"overview": 2}, r"RAM is not built from model\.overview"),
@@ -202,6 +203,18 @@ def test_its_arithmetic_is_counted() -> None:
     looked = 3 * (128 * 8 + 2 * 8 + 2 * 8 * 12 + 2 * 12 * 12 + 12 * (2 + 1 + 10))
     for kind, products in (("cnn", convolved), ("ram", looked)):
         assert flops_of(built(kind), (1, 28, 28)) == 2 * products
+    assert flops_of(built("ram"), (1, 28, 28), 2) == 2 * looked * 2 // 3
+
+
+@pytest.mark.parametrize("kind", ["ram", "draw-reader"])
+def test_it_can_be_stopped_after_any_glimpse(kind: str) -> None:
+    model, images = built(kind).eval(), torch.rand(4, 1, 28, 28)
+    whole, shorter = model(images), model(images, glimpses=2)
+    torch.testing.assert_close(shorter.logits, whole.logits[:, :2])
+    torch.testing.assert_close(shorter.poses, whole.poses[:, :2])
+    assert model(images, glimpses=5).logits.shape[1] == 5
+    with pytest.raises(UsageError, match="at least 1"):
+        model(images, glimpses=0)
 
 
 def test_every_rival_has_a_preset() -> None:

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from stawm.errors import UsageError
+from stawm.experiments.build import build
+from stawm.experiments.presets import preset
 from stawm.measure.flops import flops_of
 from stawm.show.draw import draw_figure
 from stawm.show.figures.cost import Cost, Costs, error_against_cost
@@ -44,6 +46,20 @@ def test_an_entry_stands_at_the_arithmetic_of_its_model_after_each_glimpse(tmp_p
     (line,) = full(Cost().plot(Request("cost", (path,))))
     assert heights(line) == pytest.approx([100 * error for error in errors])
     assert places(line) == sorted(places(line)) and len(set(places(line))) == 8
+
+
+def test_rivals_are_lines_where_they_answer_after_each_glimpse_and_dots_elsewhere(tmp_path: Path) -> None:
+    """Each of their glimpses costs the same; nothing is seen before the first."""
+    names = ("ram-cluttered-60", "draw-cluttered-60")
+    after = tuple(0.5 / 2**place for place in range(8))
+    paths = [recorded(tmp_path, name, preset_name=name, error_after_glimpse=after) for name in names]
+    once = recorded(tmp_path, "once", preset_name="cnn-cluttered-60", error_after_glimpse=(0.01,))
+    *lines, dot = full(Cost().plot(Request("cost", (*paths, once))))
+    for name, line in zip(names, lines, strict=True):
+        whole = flops_of(build(preset(name).model), (1, 60, 60)) / 1e9
+        assert places(line) == pytest.approx([whole * count / 8 for count in range(1, 9)])
+        assert heights(line) == pytest.approx([100 * error for error in after])
+    assert heights(dot) == pytest.approx([1])
 
 
 def test_a_run_is_measured(weights: str) -> None:

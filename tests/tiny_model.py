@@ -67,7 +67,9 @@ def policy_of(model: Stawm) -> Policy:
 
 
 def emitter_of(model: Stawm) -> Emitter:
-    return policy_of(model).emitter
+    emitter = policy_of(model).emitter
+    assert isinstance(emitter, Emitter)
+    return emitter
 
 
 def small(seed: int = 0, **changes: Any) -> Stawm:

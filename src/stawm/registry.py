@@ -24,9 +24,14 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     With `kind`, things are records: every constant of that type in a module of `home` is entered under its `name`.
     """
 
-    def __init__(self, what: str, *, home: str, group: str, kind: type[Any] | None = None) -> None:
-        """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked."""
-        self.what, self.home, self.group, self.kind = what, home, group, kind
+    def __init__(
+        self, what: str, *, home: str, group: str, kind: type[Any] | None = None, beside: tuple[str, ...] = ()
+    ) -> None:
+        """A registry of `what` (in messages: "memory rule", "figure"), empty until it is asked.
+
+        `beside` are names that people may give as well, though nothing is entered under them: messages offer them, too.
+        """
+        self.what, self.home, self.group, self.kind, self.beside = what, home, group, kind, beside
         self._things: dict[str, Thing] = {}
         self._broken: dict[str, str] = {}
         self._complete = self._finding = False
@@ -46,7 +51,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         if thing is None:
             return lambda decorated: self.add(name, decorated)
         before = self._things.get(name)
-        if before is not None and not _same(before, thing):
+        if name in self.beside or (before is not None and not _same(before, thing)):
             raise UsageError(f"there is a {self.what} {name!r} already; choose another name")
         self._things[name] = thing
         return thing
@@ -58,10 +63,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             return things[name]
         if name in self._broken:
             raise UsageError(f"the {self.what} {name!r} of {self._broken[name]}")
-        near = get_close_matches(name, things, n=1)
+        known = (*self.beside, *things)
+        near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
-            f"there is no {self.what} {name!r}; {hint}known are {', '.join(things)} "
+            f"there is no {self.what} {name!r}; {hint}known are {', '.join(known)} "
             "(one of your own must be imported first)"
         )
 

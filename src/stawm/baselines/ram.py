@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from stawm.baselines.rival import RIVALS, Looked, Rival, RivalConfig, Site, fixed_chance
+from stawm.baselines.rival import RIVALS, Looked, RivalConfig, Site, Stepwise, fixed_chance
 from stawm.errors import UsageError
 from stawm.model.cell import Cell
 from stawm.model.heads.classify import Belief, Classification, ClassifyConfig
@@ -17,7 +17,6 @@ from stawm.model.heads.head import Batch
 from stawm.precision import single
 from stawm.ranges import ABOVE_0, AT_LEAST_0, WIDTH, Range
 from stawm.vision.glimpse import cut
-from stawm.vision.images import check_images
 
 Core = Literal["relu", "lstm"]
 
@@ -75,7 +74,7 @@ class Hybrid(Classification):
 
 
 @RIVALS.add("ram")
-class Ram(Rival):
+class Ram(Stepwise):
     """A retina, a glimpse network of what and where, a recurrent core, and from its state the next place.
 
     State and place are h_t = f_h(h_{t−1}, f_g(x, l_t)) and l_t ~ N(tanh(W h_{t−1} + b), σ²), from h_0 = 0. Places
@@ -85,8 +84,6 @@ class Ram(Rival):
 
     Config = RamConfig
     title = "RAM"
-    looks = True
-    uses = ("glimpses", "glimpse_height", "glimpse_width", "hidden")
 
     def __init__(
         self,
@@ -99,8 +96,7 @@ class Ram(Rival):
         config: RamConfig = RamConfig(),  # noqa: B008 - frozen
     ) -> None:
         """A model for pictures of `image`: channels, height and width."""
-        super().__init__()
-        self.takes, self.glimpses, self.size = image, glimpses, glimpse_size
+        super().__init__(image, glimpses, glimpse_size)
         self.scales, self.deviation, self.samples = config.scales, config.deviation, config.samples
         self.patches = nn.Linear(config.scales * image[0] * math.prod(glimpse_size), config.features)
         self.place = nn.Linear(2, config.features)
@@ -121,20 +117,19 @@ class Ram(Rival):
         """The hybrid loss."""
         return Hybrid(head.label_smoothing, head.weight, head.anytime, config.reinforce, config.baseline)
 
-    def forward(
-        self, images: Float[Tensor, "batch channel height width"], generator: Generator | None = None
+    def look(
+        self, images: Float[Tensor, "batch channel height width"], glimpses: int, generator: Generator | None
     ) -> Looked:
         """Places are drawn in training; at evaluation they are the means, or the answers of several paths are averaged.
 
         Of several paths, places and glimpses are those of the first.
         """
-        check_images(images, self.takes, self)
         if self.training:
-            return self.path(images, drawn=True, generator=generator)
+            return self.path(images, glimpses, drawn=True, generator=generator)
         if not self.samples:
-            return self.path(images, drawn=False)
+            return self.path(images, glimpses, drawn=False)
         chance = generator or fixed_chance(images)
-        paths = [self.path(images, drawn=True, generator=chance) for _ in range(self.samples)]
+        paths = [self.path(images, glimpses, drawn=True, generator=chance) for _ in range(self.samples)]
         beliefs = torch.stack([path.logits.log_softmax(-1) for path in paths])
         answer = Attended(beliefs.logsumexp(0) - math.log(len(paths)))
         return Looked({"classify": answer}, images, paths[0].poses, paths[0].glimpses)
@@ -147,6 +142,7 @@ class Ram(Rival):
     def path(
         self,
         images: Float[Tensor, "batch channel height width"],
+        glimpses: int,
         *,
         drawn: bool,
         generator: Generator | None = None,
@@ -155,7 +151,7 @@ class Ram(Rival):
         hidden = images.new_zeros(images.shape[0], self.classify.in_features)
         state = (hidden, hidden)
         looks: list[tuple[Tensor, ...]] = []
-        for _ in range(self.glimpses):
+        for _ in range(glimpses):
             before = state[0].detach()
             mean, expected = torch.tanh(single(self.locate(before))), single(self.expect(before)).squeeze(1)
             noise = torch.zeros_like(mean)

@@ -19,10 +19,14 @@ from stawm.model.readout import Readout
 from stawm.model.stawm import Encoder
 from stawm.registry import Registry
 from stawm.vision.decoders import ConvDecoder
-from stawm.vision.images import Takes
+from stawm.vision.images import Takes, check_images
 
-RIVALS: "Registry[type[Rival]]" = Registry("kind of model", home="stawm.baselines", group="stawm.rivals")
-"""The rivals by name. The paper's own model, `stawm`, is not one of them."""
+STAWM = "stawm"
+"""What `model.kind` is called when the model is the paper's, which is no rival."""
+RIVALS: "Registry[type[Rival]]" = Registry(
+    "kind of model", home="stawm.baselines", group="stawm.rivals", beside=(STAWM,)
+)
+"""The rivals by name."""
 
 COMMON = ("kind", "image", "heads", "rival")
 """Settings of a model that mean something whatever its kind is."""
@@ -116,6 +120,37 @@ class Rival(nn.Module, ABC):
     def check_portable(self) -> None:
         """Refuse, with a `UsageError`, a model that a file which draws no chances cannot hold; most can be."""
         return None
+
+
+class Stepwise(Rival):
+    """A rival that takes one glimpse after another and answers after each, so that it can be stopped after any."""
+
+    looks = True
+    uses = ("glimpses", "glimpse_height", "glimpse_width", "hidden")
+
+    def __init__(self, image: tuple[int, int, int], glimpses: int, glimpse_size: tuple[int, int]) -> None:
+        """A model for pictures of `image` (channels, height and width), looked at `glimpses` times."""
+        super().__init__()
+        self.takes, self.glimpses, self.size = image, glimpses, glimpse_size
+
+    def forward(
+        self,
+        images: Float[Tensor, "batch channel height width"],
+        generator: Generator | None = None,
+        glimpses: int | None = None,
+    ) -> Looked:
+        """The answer after each of `glimpses` looks at each picture (as many as it was built for if not given)."""
+        check_images(images, self.takes, self)
+        count = self.glimpses if glimpses is None else glimpses
+        if count < 1:
+            raise UsageError(f"{count} glimpses see nothing; give at least 1")
+        return self.look(images, count, generator)
+
+    @abstractmethod
+    def look(
+        self, images: Float[Tensor, "batch channel height width"], glimpses: int, generator: Generator | None
+    ) -> Looked:
+        """What it answers by so many glimpses of pictures that it can take."""
 
 
 def fixed_chance(like: Tensor) -> Generator:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import dacite
 
-from stawm.baselines.rival import RIVALS, RivalConfig
+from stawm.baselines.rival import RIVALS, STAWM, RivalConfig
 from stawm.data.augment import Sampling
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.facts import Departure, Goal, Published
@@ -27,8 +27,6 @@ Record = TypeVar("Record")
 
 Block = Literal["norm3", "plain4", "mobilenet-v2"]
 Schedule = Literal["constant", "decay", "one-cycle"]
-STAWM = "stawm"
-"""What `model.kind` is called when the model is the paper's."""
 ALL = "all"
 """What `training.learns` is called when nothing is frozen."""
 SETTINGS = ("name", "seed", "model", "data", "training")

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from stawm.baselines.rival import Stepwise
 from stawm.errors import UsageError
 from stawm.measure.evaluate import evaluating
 from stawm.model.stawm import Stawm
@@ -16,10 +17,10 @@ def flops_of(model: nn.Module, shape: tuple[int, int, int], glimpses: int | None
     A multiplication and an addition are two. What is counted is matrix products and convolutions, as is usual; sampling
     glimpses, averages, norms and activations are not, and are little beside them.
     """
-    if glimpses is not None and not isinstance(model, Stawm):
-        raise UsageError(f"a {type(model).__name__} takes no glimpses to count; leave their number out")
+    if glimpses is not None and not isinstance(model, Stawm | Stepwise):
+        raise UsageError(f"a {type(model).__name__} does not answer after each glimpse; leave their number out")
     device = next(model.parameters()).device
     picture = torch.zeros(1, *shape, device=device)
     with evaluating(model), FlopCounterMode(display=False) as counter:
-        model(picture) if glimpses is None else model(picture, glimpses)
+        model(picture) if glimpses is None else model(picture, glimpses=glimpses)
     return counter.get_total_flops()

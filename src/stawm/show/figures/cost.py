@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stawm.baselines.rival import Stepwise
 from stawm.errors import UsageError
 from stawm.experiments.build import build
 from stawm.experiments.experiment import Experiment
@@ -28,7 +29,7 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Costs:
-    """The errors of a model, and what each took: after every glimpse, or once for a model that takes none."""
+    """The errors of a model, and what each took: after every glimpse, or once for a model that answers once."""
 
     name: str
     gflop: tuple[float, ...]
@@ -42,7 +43,7 @@ class Cost(Chart):
     runs = None
 
     def plot(self, request: Request) -> "matplotlib.figure.Figure":
-        """A line over its glimpses for a model that takes them, a dot for any other."""
+        """A line over its glimpses for a model that answers after each, a dot for any other."""
         given = zip(request.names, request.runs, strict=True)
         return error_against_cost([_costs(name, run, request) for name, run in given])
 
@@ -87,11 +88,11 @@ def _costs(name: str, run: str, request: Request) -> Costs:
 
 
 def _points(experiment: Experiment, error: float, after: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """GFLOP and error after each glimpse; of a model that takes none, or whose error was told once, at the end."""
+    """GFLOP and error after each glimpse; of a model that answers once, or whose error was told once, at the end."""
     with torch.random.fork_rng():
         model = build(experiment.model)
     shape = experiment.model.image.shape
-    if not isinstance(model, Stawm) or len(after) < 2:
+    if not isinstance(model, Stawm | Stepwise) or len(after) < 2:
         return (flops_of(model, shape) / GIGA,), (error,)
     counts = range(1, len(after) + 1)
     return tuple(flops_of(model, shape, count) / GIGA for count in counts), tuple(after)

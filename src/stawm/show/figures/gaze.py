@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from stawm.baselines.rival import Rival
 from stawm.data.image_set import ImageSet, batch_of
 from stawm.data.sets.cluttered import DIGIT, ClutteredSet
 from stawm.errors import UsageError
-from stawm.model.stawm import Stawm
+from stawm.experiments.build import Model
 from stawm.show.figure import FIGURES, Chart
 from stawm.show.plot import hex_of
 from stawm.show.request import Request
@@ -36,7 +37,7 @@ class Gaze(Chart):
     def plot(self, request: Request) -> "matplotlib.figure.Figure":
         """One map for each glimpse."""
         model, pictures = request.trained.model, request.test
-        if not isinstance(model, Stawm):
+        if isinstance(model, Rival) and not model.looks:
             name = request.trained.experiment.name
             raise UsageError(
                 f"{request.figure} needs a model that takes glimpses, and {name} does not; give another run"
@@ -45,7 +46,7 @@ class Gaze(Chart):
 
 
 @torch.no_grad()
-def gazes_about_digits(model: Stawm, pictures: ImageSet) -> Float[Tensor, "count glimpse 2"]:
+def gazes_about_digits(model: Model, pictures: ImageSet) -> Float[Tensor, "count glimpse 2"]:
     """How far the centre of each glimpse was from the middle of the digit: pixels across and down."""
     if not isinstance(pictures, ClutteredSet) or pictures.corners is None or len(pictures.corners) != len(pictures):
         raise UsageError(
