@@ -71,7 +71,10 @@ DRAW_CLUTTERED_60 = replace(
     published=None,
     departures=(
         *held(DRAW_CLUTTERED_100.departures, ("data.name",)),
-        Departure(("data.name", "model.image.height", "model.image.width"), "the pictures of mnist-cluttered-60"),
+        Departure(
+            ("data.name", "model.image.height", "model.image.width", "training.epochs"),
+            "the pictures of mnist-cluttered-60, and its epochs",
+        ),
     ),
     model=replace(DRAW_CLUTTERED_100.model, image=MNIST_CLUTTERED_60.model.image),
     data=MNIST_CLUTTERED_60.data,
