@@ -19,7 +19,7 @@ from stawm.model.heads.classify import ClassifyConfig
 from stawm.show.draw import draw_figure
 from stawm.show.figures.gaze import BINS, gazes_about_digits, heat_maps, histograms
 from stawm.store.weights import export
-from test_large import TINY_LARGE
+from tiny_large import TINY_LARGE
 from tiny_model import emitter_of, stawm
 from tiny_run import digits
 
