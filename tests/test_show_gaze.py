@@ -90,7 +90,9 @@ def test_a_chart_has_a_map_for_each_glimpse() -> None:
 def test_it_is_drawn_of_a_run_and_refused_where_places_are_not_known(tmp_path: Path) -> None:
     torch.manual_seed(0)
     folder = export(stawm(TINY_LARGE.model), TINY_LARGE, tmp_path / "weights")
-    assert draw_figure("gaze", [str(folder)], tmp_path / "gaze.png").stat().st_size > 1000
+    reader = export(build(rival("draw-reader").model), rival("draw-reader"), tmp_path / "reader")
+    for run in (folder, reader):
+        assert draw_figure("gaze", [str(run)], tmp_path / "gaze.png").stat().st_size > 1000
     plain = export(build(rival("cnn").model), rival("cnn"), tmp_path / "cnn")
     with pytest.raises(UsageError, match="gaze needs a model that takes glimpses"):
         draw_figure("gaze", [str(plain)], tmp_path / "gaze.png")
