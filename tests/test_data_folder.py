@@ -1,21 +1,16 @@
-"""A folder of pictures as a data set: layouts, splits, and the cache that spares decoding twice."""
+"""A folder of pictures as a data set: layouts, splits, and what is told of it before it is read."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageFile
 
 from stawm.data import Facts, find_data, get_data, pictures
 from stawm.data.sets import folder
-from stawm.data.sets.celeba import face
 from stawm.data.sets.folder import split_folder
-from stawm.data.store import key_of
-from stawm.errors import DataError, StorageError, UsageError
+from stawm.errors import DataError, UsageError
 from tiny_folders import classes, grey, load
 
 
@@ -155,94 +150,6 @@ def test_folders_that_cannot_be_used_say_why(root: Path, layout: str) -> None:
     assert "\n" not in str(told.value)
 
 
-def test_the_cache_is_memory_mapped_and_used_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    classes(root, {"cat": 10, "dog": 10})
-    first = load(root)
-    kept = list((root.parent / "cache" / "pictures").glob("*.npy"))
-    assert len(kept) == 1 and np.load(kept[0]).shape == (20, 1, 8, 8)
-    monkeypatch.setattr(pictures, "pixels_of", lambda *_: pytest.fail("decoded again"))
-    again = load(root)
-    assert torch.equal(again.train.images, first.train.images)
-    assert again.train.checksum == first.train.checksum and again.test.checksum == first.test.checksum
-    assert first.train.checksum != first.test.checksum
-    before = kept[0].read_bytes()
-    again.train.images.zero_()
-    assert kept[0].read_bytes() == before, "copy-on-write: the file never changes"
-
-
-def test_the_cache_is_made_anew_when_it_should_be(root: Path) -> None:
-    classes(root, {"cat": 10})
-    first = load(root)
-    folder = root.parent / "cache" / "pictures"
-    grey(root / "cat" / "0.png", 255)
-    changed = load(root)
-    assert {first.train.checksum, first.test.checksum} != {changed.train.checksum, changed.test.checksum}
-    load(root, (1, 4, 4))
-    assert len(list(folder.glob("*.npy"))) == 3
-    for kept in folder.glob("*.npy"):
-        kept.write_bytes(kept.read_bytes()[:-1])
-    assert load(root).train.checksum == changed.train.checksum
-    for beside in folder.glob("*.json"):
-        beside.write_text("{")
-    assert load(root).train.checksum == changed.train.checksum
-
-
-def flipped(content: bytes, place: int) -> bytes:
-    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
-
-
-@pytest.mark.parametrize(
-    ("file", "spoil"),
-    [
-        *((".npy", lambda content, place=place: flipped(content, place)) for place in (0, 7, 20, 100, 130, -1)),
-        *((".npy", lambda content, kept=kept: content[:kept]) for kept in (0, 5, 128, -1)),
-        *((".json", lambda content, text=text: text) for text in (b"", b"[]", b"{}", b"3", b"\xff", b"[" * 3000)),
-        (".json", lambda content: content.replace(b'"of": "', b'"of": "0')),
-        (".json", lambda content: flipped(content, content.index(b'"digests": ["') + 20)),
-    ],
-)
-def test_damage_in_the_cache_is_told_and_mended(
-    root: Path, file: str, spoil: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    classes(root, {"cat": 5})
-    first = load(root)
-    images = first.train.images.clone()  # they are mapped from the file that is spoilt
-    [kept] = (root.parent / "cache" / "pictures").glob(f"*{file}")
-    whole = kept.read_bytes()
-    kept.write_bytes(spoil(whole))
-    assert kept.read_bytes() != whole
-    again = load(root)
-    assert torch.equal(again.train.images, images) and again.train.checksum == first.train.checksum
-    assert kept.read_bytes() == whole
-    [told] = caplog.messages
-    assert "damaged" in told and "\n" not in told
-
-
-def test_arrays_of_earlier_versions_are_read(root: Path, caplog: pytest.LogCaptureFixture) -> None:
-    classes(root, {"cat": 5})
-    load(root)
-    [beside] = (root.parent / "cache" / "pictures").glob("*.json")
-    values = json.loads(beside.read_text())
-    del values["of"]
-    beside.write_text(json.dumps(values | {"bytes": 1}))
-    load(root)
-    assert caplog.messages == []
-
-
-def test_arrays_that_nobody_reads_are_forgotten(root: Path) -> None:
-    classes(root, {"cat": 5})
-    shapes = [(1, 8, 8), (1, 4, 4)]
-    for shape in shapes:
-        load(root, shape)
-    place = root.parent / "cache" / "pictures"
-    for kept in place.iterdir():
-        os.utime(kept, (1, 1))
-    load(root, shapes[0])  # reads it again, so it is young
-    load(root, (1, 5, 5))
-    heights = sorted(np.load(kept).shape[2] for kept in place.glob("*.npy"))
-    assert heights == [5, 8] and len(list(place.iterdir())) == 4
-
-
 def test_what_is_no_file_and_what_leads_in_a_circle_is_passed_over_with_a_note(
     root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -287,29 +194,10 @@ def test_checksum_does_not_depend_on_the_way_in(root: Path) -> None:
     assert image_set("other", train.images.clone(), train.labels, train.classes).checksum == train.checksum
 
 
-def test_a_full_disk_while_caching_is_a_storage_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    classes(root, {"cat": 4})
-
-    def no_space(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", no_space)
-    with pytest.raises(StorageError, match="No space left on device"):
-        load(root)
-    assert not list((root.parent / "cache").rglob("*.partial"))
-
-
 def test_get_returns_the_folder_once_all_of_it_was_read(root: Path) -> None:
     classes(root, {"cat": 3})
     assert get_data(f"folder:{root}") == root
     assert not (root.parent / "cache").exists()
-
-
-def test_the_names_of_kept_arrays_are_those_of_earlier_versions() -> None:
-    parts = [[pictures.Picture("a.png", "1 2")], [pictures.Picture("b/c.png", "3 4")]]
-    place = Path("/no/such/folder")
-    assert key_of(place, parts, (3, 8, 9), pictures.whole) == "2d5f544c8f34694e37b24c6003e91a75"
-    assert key_of(place, parts, (3, 64, 64), face) == "b50db8092c4b7bbdf55bce712d1301b2"
 
 
 def facts(root: Path) -> Facts:

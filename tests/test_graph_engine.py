@@ -25,6 +25,7 @@ from stawm.model.stawm import Stawm
 from stawm.serve.models import open_lookers
 from stawm.store.weights import Trained, export, load_trained
 from tiny_drawing import drawing_config, drawing_model
+from tiny_large import large
 from tiny_model import emitter_of
 from tiny_trust import trust_for
 
@@ -111,6 +112,17 @@ def test_a_look_by_a_graph_is_torchs_with_all_that_it_tells(trained: Trained, co
         for one, other in zip(wanted.memory.steps, got.memory.steps, strict=True):
             assert other.norm == pytest.approx(one.norm, rel=1e-3)
             assert other.singular_values == pytest.approx(one.singular_values, rel=1e-3, abs=1e-3)
+
+
+def test_a_model_with_a_fixed_overview_looks_alike(cache: Path):
+    made = large("salient")
+    test = load_data(made.experiment.data.name).test.images
+    engines = open_engine(made), open_engine(made, "onnx")
+    for count in (1, 3, 16):
+        shown = [Prepared(one) for one in test[:count]]
+        wanted, got = (Looker(made, "large", engine).look(shown, ["x"] * count) for engine in engines)
+        for one, other in zip(wanted, got, strict=True):
+            assert_alike(one, other, *TOLD["onnx"])
 
 
 def test_a_graph_is_made_once(trained: Trained, monkeypatch: pytest.MonkeyPatch):

@@ -10,32 +10,16 @@ from stawm.data import Splits, load_data
 from stawm.data.sets.cluttered import ClutteredSet, cluttered
 from stawm.errors import DataError, UsageError
 from stawm.experiments.check import check
-from stawm.experiments.experiment import CnnConfig, Experiment, ImageConfig, PolicyConfig
-from stawm.experiments.presets import preset
+from stawm.experiments.experiment import Experiment, PolicyConfig
 from stawm.model.heads.head import Judge
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
 from stawm.training.fit import fit
 from stawm.training.trainer import Learner
 from stawm.vision.glimpse import crowding, cut
+from tiny_large import TINY_LARGE
 from tiny_model import small
-from tiny_run import TINY, digits, some, with_data, with_model, with_training
-
-TINY_LARGE = replace(
-    preset("mnist-5k-cluttered-60"),
-    model=replace(
-        preset("mnist-5k-cluttered-60").model,
-        image=ImageConfig(1, 40, 40),
-        glimpses=3,
-        glimpse_scales=2,
-        hidden=16,
-        memory=replace(preset("mnist-5k-cluttered-60").model.memory, size=16),
-        context=CnnConfig(filters=(4,), strides=(2,)),
-        glimpse=CnnConfig(filters=(4,), strides=(2,)),
-    ),
-    data=replace(preset("mnist-5k-cluttered-60").data, name="mnist-cluttered:40:2:mnist-5k"),
-    training=replace(TINY.training, spread=0.5, epochs=1),
-)
+from tiny_run import digits, some, with_data, with_model, with_training
 
 
 def few(count: int = 40) -> Splits:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import Tensor
 
 from stawm import __version__
 from stawm.cli import main
@@ -19,12 +21,14 @@ from stawm.experiments.build import build
 from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ImageConfig
 from stawm.experiments.presets import preset
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.policy import Poses
 from stawm.model.scan import Scan
 from stawm.model.stawm import Stawm
 from stawm.store import portable
 from stawm.store.portable import METADATA, Kind, Portable, write_portable
 from stawm.store.weights import Trained, export
 from tiny_drawing import drawing_config, drawing_model
+from tiny_large import large
 
 CONFIG = replace(
     drawing_config("bernoulli", ImageConfig(1, 28, 28), classes=3),
@@ -105,6 +109,41 @@ def test_a_memory_that_normalises_is_written_too(trained: Trained, kind: Kind, t
     config = replace(CONFIG, memory=HebbRosenblattConfig(size=CONFIG.memory.size, normalise="learnt"))
     normalising = replace(trained, model=drawing_model(config).eval())
     assert write_portable(normalising, kind, tmp_path / ("model.onnx" if kind == "onnx" else "model.pt2")) < 1e-4
+
+
+def opened(kind: Kind, path: Path) -> Callable[[Tensor], dict[str, Tensor]]:
+    """A file as a function."""
+    if kind == "torch":
+        return torch.export.load(path).module()
+    session = pytest.importorskip("onnxruntime").InferenceSession(path)
+    names = [one.name for one in session.get_outputs()]
+
+    def run(images: Tensor) -> dict[str, Tensor]:
+        found = session.run(names, {"images": images.numpy()})
+        return {name: torch.from_numpy(value) for name, value in zip(names, found, strict=True)}
+
+    return run
+
+
+@pytest.mark.parametrize(("kind", "poses"), [("onnx", "affine"), ("onnx", "salient"), ("torch", "salient")])
+def test_a_model_with_a_fixed_overview_is_written_for_pictures_of_its_own_side(
+    kind: Kind, poses: Poses, tmp_path: Path
+) -> None:
+    if kind == "onnx":
+        pytest.importorskip("onnxruntime")
+    made, path = large(poses), tmp_path / ("model.onnx" if kind == "onnx" else "model.pt2")
+    assert write_portable(made, kind, path) < 1e-4
+    run = opened(kind, path)
+    for count in (1, 3, 16):
+        images = torch.rand(count, 1, 40, 40)
+        with torch.inference_mode():
+            found, wanted = run(images), Portable(made.model)(images)
+        for name, value in wanted.items():
+            torch.testing.assert_close(found[name], value, atol=1e-4, rtol=0)
+    with torch.inference_mode():
+        assert Portable(made.model)(torch.rand(1, 1, 60, 60))["logits"].shape == (1, 2, 10)
+        with pytest.raises(Exception, match="40"):
+            run(torch.rand(1, 1, 60, 60))
 
 
 def test_a_file_that_answers_otherwise_is_not_kept(

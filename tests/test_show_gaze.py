@@ -19,7 +19,7 @@ from stawm.model.heads.classify import ClassifyConfig
 from stawm.show.draw import draw_figure
 from stawm.show.figures.gaze import BINS, gazes_about_digits, heat_maps, histograms
 from stawm.store.weights import export
-from test_large import TINY_LARGE
+from tiny_large import TINY_LARGE
 from tiny_model import emitter_of, stawm
 from tiny_run import digits
 
@@ -90,7 +90,9 @@ def test_a_chart_has_a_map_for_each_glimpse() -> None:
 def test_it_is_drawn_of_a_run_and_refused_where_places_are_not_known(tmp_path: Path) -> None:
     torch.manual_seed(0)
     folder = export(stawm(TINY_LARGE.model), TINY_LARGE, tmp_path / "weights")
-    assert draw_figure("gaze", [str(folder)], tmp_path / "gaze.png").stat().st_size > 1000
+    reader = export(build(rival("draw-reader").model), rival("draw-reader"), tmp_path / "reader")
+    for run in (folder, reader):
+        assert draw_figure("gaze", [str(run)], tmp_path / "gaze.png").stat().st_size > 1000
     plain = export(build(rival("cnn").model), rival("cnn"), tmp_path / "cnn")
     with pytest.raises(UsageError, match="gaze needs a model that takes glimpses"):
         draw_figure("gaze", [str(plain)], tmp_path / "gaze.png")
