@@ -42,6 +42,7 @@ MNIST_CLUTTERED_60 = Experiment(
         learning_rate=1e-3,
         schedule="one-cycle",
         warmup=0.05,
+        pose_share=0.3,
         clip_norm=1.0,
         average=0.999,
         checkpoint_every=1000,
@@ -61,7 +62,7 @@ MNIST_CLUTTERED_100 = replace(
         glimpse=CnnConfig(filters=(32, 64), strides=(2, 1)),
     ),
     data=replace(MNIST_CLUTTERED_60.data, name="mnist-cluttered:100"),
-    training=replace(MNIST_CLUTTERED_60.training, epochs=8),
+    training=replace(MNIST_CLUTTERED_60.training, epochs=8, pose_share=1.0),
 )
 
 MNIST_5K_CLUTTERED_60 = replace(
