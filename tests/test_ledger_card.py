@@ -43,6 +43,19 @@ def test_scores_are_told_as_their_heads_tell_them():
     assert "| as trained | 10 test | 10.00 % | 0.2000 |" in card(facts(preset("mnist-sketchpad")))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("rotate", 17.0), ("turn", 17.0), ("warp", 17.0), ("shift", 17), ("strokes", 0.17)]
+)
+def test_what_is_done_to_pictures_is_told(field: str, value: float):
+    base = preset("mnist-cluttered-100")
+    plain = replace(base, data=replace(base.data, turn=0.0))
+    assert "- pictures as they are" in card(facts(plain))
+    told = card(facts(replace(plain, data=replace(plain.data, **{field: value}))))
+    assert "as they are" not in told and "17" in next(
+        line for line in told.splitlines() if line.startswith("- pictures")
+    )
+
+
 def test_the_preset_is_named_with_its_changes():
     base = preset("mnist-classify-8-fast")
     told = card(facts(base))

@@ -111,6 +111,7 @@ def _recipe(facts: Facts) -> list[str]:
     training, data = facts.experiment.training, facts.experiment.data
     pixels = f"{data.shift} pixel{'s' * (data.shift > 1)}"
     varied = [f"rotated by up to {data.rotate:g}°"] if data.rotate else []
+    varied += [f"made of digits turned by up to {data.turn:g}°"] if data.turn else []
     varied += [f"warped by {data.warp:g} pixels"] if data.warp else []
     varied += [f"shifted by up to {pixels}"] if data.shift else []
     varied += ["mirrored"] if data.flip else []
