@@ -79,7 +79,7 @@ DRAW_CLUTTERED_60 = replace(
     ),
     model=replace(DRAW_CLUTTERED_100.model, image=MNIST_CLUTTERED_60.model.image),
     data=MNIST_CLUTTERED_60.data,
-    training=replace(MNIST_CLUTTERED_60.training, clip_norm=1.0),
+    training=replace(DRAW_CLUTTERED_100.training, epochs=MNIST_CLUTTERED_60.training.epochs),
 )
 
 STN_CLUTTERED_60 = Experiment(
