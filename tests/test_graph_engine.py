@@ -40,7 +40,7 @@ CONFIG = replace(
 TOLD: dict[Kind, tuple[float, float, float]] = {"onnx": (1e-3, 1e-4, 1), "int8": (1.0, 0.1, 100)}
 """How far a look may be off: outlines in pixels, beliefs and familiarity, levels of its pictures (of 255)."""
 TOLD_LARGE: dict[Kind, tuple[float, float, float]] = {"onnx": (1e-2, 1e-3, 2), "int8": (3.0, 0.15, 160)}
-"""The same for pictures of 100 × 100 pixels: a small way aside is more pixels there, and each glimpse hangs on the last."""
+"""The same for pictures of 100 × 100 pixels, where a small way aside is more pixels."""
 
 
 def trained_model() -> Trained:
