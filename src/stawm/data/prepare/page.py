@@ -69,14 +69,15 @@ def _edge(ink: Ink) -> float:
 
 def _placed(page: tuple[int, int], ink: Ink, scale: float, height: int, width: int) -> Placed:
     """Where the picture lies on the page: in the middle, or a part with the ink as far across and down as on it."""
-    rows, columns = ink.shares.shape
-    region, corner = ink.region, []
-    for edge, side, middle in (
-        (page[0], scale * width, region.left + columns * region.across / 2),
-        (page[1], scale * height, region.top + rows * region.down / 2),
-    ):
-        corner.append((edge - side) * (middle / edge if side < edge else 0.5))
-    return Placed(*page, *corner, scale)
+    (rows, columns), region = ink.shares.shape, ink.region
+    left = _corner(page[0], scale * width, region.left + columns * region.across / 2)
+    top = _corner(page[1], scale * height, region.top + rows * region.down / 2)
+    return Placed(*page, left, top, scale)
+
+
+def _corner(edge: int, side: float, middle: float) -> float:
+    """Where the picture's `side` begins on the page's `edge`; `middle` is that of the ink."""
+    return (edge - side) * (middle / edge if side < edge else 0.5)
 
 
 def _around(field: Grey, ink: Ink, at: Placed, height: int, width: int) -> Float[np.ndarray, "rows columns"]:
