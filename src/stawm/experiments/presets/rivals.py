@@ -109,7 +109,7 @@ STN_CLUTTERED_60 = Experiment(
 
 CNN_CLUTTERED_60 = Experiment(
     name="cnn-cluttered-60",
-    about="Classify cluttered digits of 60 × 60 pixels with a plain CNN of about the arithmetic of mnist-cluttered-60.",
+    about="Classify cluttered digits of 60 × 60 pixels with a plain CNN of less arithmetic than mnist-cluttered-60.",
     model=replace(
         CLASSIFIER,
         kind="cnn",
@@ -124,7 +124,7 @@ CNN_CLUTTERED_60 = Experiment(
 CNN_CLUTTERED_60_DEEP = replace(
     CNN_CLUTTERED_60,
     name="cnn-cluttered-60-deep",
-    about="The same with a deeper CNN of four times the arithmetic of mnist-cluttered-60: what a plain CNN can do.",
+    about="The same with a deeper CNN of three times the arithmetic of mnist-cluttered-60: what a plain CNN can do.",
     model=replace(
         CNN_CLUTTERED_60.model,
         glimpse=CnnConfig(filters=(32, 32, 64, 64, 128, 128), strides=(1, 2, 1, 2, 1, 2)),
