@@ -109,7 +109,7 @@ class Draw(Rival):
         glimpses: int,
         glimpse_size: tuple[int, int],
         hidden: int,
-        config: DrawWriterConfig = DrawWriterConfig(),  # noqa: B008 - frozen
+        config: DrawWriterConfig = DrawWriterConfig(),
     ) -> None:
         """A model of pictures of `image`: channels, height and width; `glimpse_size` is the grid that reads."""
         super().__init__()

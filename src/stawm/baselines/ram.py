@@ -93,7 +93,7 @@ class Ram(Stepwise):
         glimpses: int,
         glimpse_size: tuple[int, int],
         hidden: int,
-        config: RamConfig = RamConfig(),  # noqa: B008 - frozen
+        config: RamConfig = RamConfig(),
     ) -> None:
         """A model for pictures of `image`: channels, height and width."""
         super().__init__(image, glimpses, glimpse_size)
