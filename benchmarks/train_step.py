@@ -56,7 +56,9 @@ class Equations(HebbRosenblatt):
         return Recalls(torch.stack(recalls, dim=-2), Matrix(weights))
 
 
-def training_step(experiment: Experiment, batch_size: int, form: str = "", precision: str = "32") -> Callable[[], None]:
+def training_step(
+    experiment: Experiment, batch_size: int, form: str = "", precision: str = "32", compiled: bool = False
+) -> Callable[[], None]:
     """One step of training, ready to be called again and again."""
     torch.manual_seed(0)
     config = experiment.model
@@ -68,12 +70,13 @@ def training_step(experiment: Experiment, batch_size: int, form: str = "", preci
         whole.memory.__class__ = Equations
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(learning, lr=experiment.training.learning_rate, fused=True)
+    run: Callable[[Tensor], Any] = torch.compile(model, dynamic=False) if compiled else model
     batch = Batch(torch.rand(batch_size, *config.image.shape), torch.randint(max(config.classes, 1), (batch_size,)))
 
     def step() -> None:
         optimiser.zero_grad()
         with mixed(precision, "cpu"):
-            terms = judge.terms(model(batch.images), batch)
+            terms = judge.terms(run(batch.images), batch)
         torch.stack(list(terms.values())).sum().backward()
         torch.nn.utils.clip_grad_norm_(learning, experiment.training.clip_norm)
         optimiser.step()

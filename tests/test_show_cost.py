@@ -33,7 +33,9 @@ def recorded(folder: Path, name: str, **facts: object) -> str:
 
 
 def test_a_line_over_glimpses_and_a_dot_in_one_chart() -> None:
-    chart = error_against_cost([Costs("looks", (0.001, 0.002), (0.1, 0.02)), Costs("sees all", (0.5,), (0.05,))])
+    chart = error_against_cost(
+        [Costs("looks", "small", (0.001, 0.002), (0.1, 0.02)), Costs("sees all", "small", (0.5,), (0.05,))]
+    )
     line, dot = full(chart)
     assert heights(line) == pytest.approx([10, 2]) and places(line) == [0.001, 0.002]
     assert heights(dot) == pytest.approx([5]) and str(line.get_label()) == "looks: 2.00 % for 2 MFLOP"
@@ -75,3 +77,12 @@ def test_it_is_written_and_what_has_no_error_is_refused(tmp_path: Path) -> None:
     drawn = recorded(tmp_path, "drawn", preset_name="mnist-draw-6", scores={"mse": 0.01}, error_after_glimpse=())
     with pytest.raises(UsageError, match="does not classify"):
         draw_figure("cost", [drawn], tmp_path / "cost.png")
+
+
+def test_a_data_set_has_its_own_marker_and_the_colours_begin_anew():
+    named = [("a", "small"), ("b", "small"), ("c", "large"), ("d", "small")]
+    lines = error_against_cost([Costs(name, data, (0.5,), (0.05,)) for name, data in named]).axes[0].get_lines()
+    small, second, large, third = ((line.get_marker(), line.get_color()) for line in lines)
+    assert small[0] == second[0] == third[0] != large[0]
+    assert small[1] == large[1]
+    assert len({small[1], second[1], third[1]}) == 3

@@ -35,7 +35,7 @@ def test_the_middle_of_the_picture_is_where_the_digit_is_not(pictures: Cluttered
     with torch.no_grad():
         emitter_of(model).pose.bias[2], emitter_of(model).pose.bias[5] = 0.5, -0.25
     found = gazes_about_digits(model, pictures)
-    assert found.shape == (30, 3, 2) and pictures.corners is not None
+    assert found.shape == (30, 3, 2)
     across, down = 0.75 * 39, 0.375 * 39
     for number in range(30):
         top, left = pictures.corners[number].tolist()
@@ -56,7 +56,7 @@ def test_glimpses_of_rivals_are_told_as_well(kind: str, pictures: ClutteredSet) 
     else:  # (A + 1) / 2 (g̃ + 1), where pixels are counted from 1.
         across, down = (41 / 2 * (shift + 1) - 1 for shift in (0.5, -0.25))
     found = gazes_about_digits(model, pictures)
-    assert found.shape == (30, 2, 2) and pictures.corners is not None
+    assert found.shape == (30, 2, 2)
     for number in range(30):
         top, left = pictures.corners[number].tolist()
         expected = torch.tensor([across - left - 13.5, down - top - 13.5]).expand(2, 2)

@@ -8,7 +8,7 @@ from stawm.model.heads.head import Score, known_scores
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper reports of an experiment."""
+    """What the paper, or that of a rival, reports of an experiment."""
 
     where: str
     """The place in the paper."""
@@ -23,6 +23,8 @@ class Published:
     trials: int | None = None
     epochs: int | None = None
     note: str = ""
+    elsewhere: bool = False
+    """Whether it is of another paper than STAWM's, whose authors `where` names."""
 
     @property
     def place(self) -> str:

@@ -1,6 +1,7 @@
 """An experiment beside its preset: what was set otherwise, where it departs from the paper, how to repeat it."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,11 +86,17 @@ def told_changes(changed: dict[str, Change]) -> list[str]:
 def command(experiment: Experiment, run: str = "") -> str:
     """The command that trains this experiment, with the presets as they are now, into the folder `run`."""
     base = nearest(experiment) or preset(experiment.name)
-    parts = ["stawm", "train", base.name, "--seed", str(experiment.seed), *(["--run", run] if run else [])]
-    for name, change in changes(experiment, base).items():
-        value = change.value
-        parts += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value])]
-    return shlex.join(parts)
+    changed = flags({name: change.value for name, change in changes(experiment, base).items()})
+    where = ["--run", run] if run else []
+    return shlex.join(["stawm", "train", base.name, "--seed", str(experiment.seed), *where, *changed])
+
+
+def flags(settings: Mapping[str, Any]) -> list[str]:
+    """Settings by dotted name as the words of a command line."""
+    words: list[str] = []
+    for name, value in settings.items():
+        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value])]
+    return words
 
 
 def _beside(name: str, change: Change, whose: str) -> str:

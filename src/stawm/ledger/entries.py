@@ -18,8 +18,6 @@ from stawm.store.sessions import Machine
 LEDGER = "results"
 """The folder of the ledger; results lie in it, trials in a folder of its own."""
 TRIALS = "trials"
-DERIVED = ("preset", "overrides", "seed", "paper_epochs", "epochs_before")
-"""Fields of entries of earlier versions; they follow from the experiment and from the other entries."""
 
 Kind = Literal["result", "trial"]
 
@@ -137,13 +135,9 @@ def read_entry(path: Path) -> Entry:
     if not path.is_file():
         raise CheckpointError(f"there is no entry {path} in the ledger; `stawm record RUN` makes one")
     try:
-        values = read_json(path)
-    except (OSError, ValueError) as failure:
+        entry = record_from_dict(Entry, read_json(path))
+    except (OSError, ValueError, CheckpointError) as failure:
         raise CheckpointError(f"{path} is not an entry of the ledger ({failure}); record its run again") from failure
-    try:
-        entry = record_from_dict(Entry, {name: value for name, value in values.items() if name not in DERIVED})
-    except CheckpointError as failure:
-        raise CheckpointError(f"{path}: {failure}; record its run again") from failure
     folder = path.parent.parent if path.parent.name == TRIALS else path.parent
     if path != path_of(folder, entry.name, entry.kind):
         raise CheckpointError(f"{path} holds the {entry.kind} {entry.name}; give it its own name and place")

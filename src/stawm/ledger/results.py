@@ -75,7 +75,7 @@ def summary(entries: Sequence[Entry]) -> str:
     """A row for each experiment of the paper that was run: of its recipes the one that did best on validation."""
     rows: dict[str, list[Row]] = {}
     for row in result_rows(entries):
-        if row.published:
+        if row.published and not row.published.elsewhere:
             rows.setdefault(row.experiment.name, []).append(row)
     cells = [_summary(_best(rows[name])) for name in PRESETS if name in rows]
     return "\n".join([*markdown(SUMMARY_HEAD, cells), "", SPREAD]) if cells else EMPTY

@@ -1,7 +1,6 @@
 """Error against arithmetic: what an answer costs, of models that may be quite different."""
 
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +24,16 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
 GIGA = 1e9
+MARKERS = "osD^vP"
+"""A marker for each data set."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The errors of a model, and what each took: after every glimpse, or once for a model that answers once."""
+    """The errors of a model on `data`, and what each took: after every glimpse, or once if it answers once."""
 
     name: str
+    data: str
     gflop: tuple[float, ...]
     errors: tuple[float, ...]
 
@@ -49,17 +51,23 @@ class Cost(Chart):
 
 
 def error_against_cost(models: list[Costs]) -> "matplotlib.figure.Figure":
-    """A chart with a line or a dot for each model, both scales by their logarithms."""
+    """A chart with a line or a dot for each model, both scales by their logarithms.
+
+    A data set has its own marker, and in each the colours begin anew.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     score = known_scores()["error"]
     figure = Figure(figsize=(SIZE[0], SIZE[1] + ROW * len(models)))
     axes = figure.subplots()
-    for model, colour in zip(models, cycle(LINES), strict=False):
+    sets = list(dict.fromkeys(model.data for model in models))
+    for place, model in enumerate(models):
+        marker = MARKERS[sets.index(model.data) % len(MARKERS)]
+        colour = LINES[sum(other.data == model.data for other in models[:place]) % len(LINES)]
         told = f"{model.name}: {score.told(model.errors[-1])} for {1000 * model.gflop[-1]:.3g} MFLOP"
         values = [score.factor * error for error in model.errors]
-        axes.plot(model.gflop, values, color=hex_of(colour), lw=1.8, marker="o", label=told)
+        axes.plot(model.gflop, values, color=hex_of(colour), lw=1.8, marker=marker, label=told)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
@@ -67,7 +75,7 @@ def error_against_cost(models: list[Costs]) -> "matplotlib.figure.Figure":
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_title(f"{titled(score)} of test pictures against the arithmetic of one look")
-    axes.set_xlabel("GFLOP of one picture (products and convolutions); dots: after each glimpse")
+    axes.set_xlabel("GFLOP of one picture (products and convolutions); a mark after each glimpse")
     figure.legend(loc="outside lower left")
     return figure
 
@@ -84,7 +92,7 @@ def _costs(name: str, run: str, request: Request) -> Costs:
         error, after = found["scores"].get("error"), found["error_after_glimpse"]
     if error is None:
         raise UsageError(f"{name} does not classify, so it has no error to draw; leave it out")
-    return Costs(name, *_points(experiment, error, list(after)))
+    return Costs(name, experiment.data.name, *_points(experiment, error, list(after)))
 
 
 def _points(experiment: Experiment, error: float, after: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

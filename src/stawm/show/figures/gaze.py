@@ -48,7 +48,7 @@ class Gaze(Chart):
 @torch.no_grad()
 def gazes_about_digits(model: Model, pictures: ImageSet) -> Float[Tensor, "count glimpse 2"]:
     """How far the centre of each glimpse was from the middle of the digit: pixels across and down."""
-    if not isinstance(pictures, ClutteredSet) or pictures.corners is None or len(pictures.corners) != len(pictures):
+    if not isinstance(pictures, ClutteredSet) or len(pictures.corners) != len(pictures):
         raise UsageError(
             f"{pictures.name} does not say where its digits are; give a model, or --data, of mnist-cluttered or "
             "mnist-translated"
