@@ -120,18 +120,16 @@ def _write(asked: "Asked", path: Path) -> None:
 
     from stawm.files import whole_file
     from stawm.show.grid import Cell, grid
+    from stawm.show.sheet import colour_of
 
     def shown(picture: Any) -> Any:
         return torch.from_numpy(picture.array.copy()).float().div(255).reshape(-1, *picture.array.shape[:2])
 
     seen = asked.seen
-    outlines = tuple((list(one.outline), _colour(one.colour)) for one in seen.glimpses)
+    count = len(seen.glimpses)
+    outlines = tuple((list(one.outline), colour_of(one.number - 1, count)) for one in seen.glimpses)
     cells = [Cell(shown(seen.image.png), outlines, "seen")]
     if asked.drawing is not None:
         cells.append(Cell(shown(asked.drawing), caption="redrawn from memory"))
     with whole_file(path) as partial:
         grid([cells], edge=EDGE).save(partial, "PNG")
-
-
-def _colour(colour: str) -> Any:
-    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))

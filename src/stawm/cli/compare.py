@@ -77,16 +77,16 @@ def compare(
     from stawm.files import real
     from stawm.ledger.comparison import check_free
 
-    plan = None if preset is None else _plan(settings, vary, seeds, data_dir, match_parameters, match)
-    if plan is None and (vary or seeds or match or match_parameters):
+    if preset is None and (vary or seeds or match or match_parameters):
         raise UsageError("no preset is named; name the one that shall vary, or give only --out to go on with a grid")
-    if plan is None and out is None:
+    if preset is None and out is None:
         raise UsageError("no preset is named, and no grid; give PRESET and --vary, or --out and the folder of a grid")
     folder = out or GRIDS / (preset or "")
-    if plan:
-        check_grown(folder, plan)
     if record:
         check_free(ledger, name or real(folder).name)
+    plan = None if preset is None else _plan(settings, vary, seeds, data_dir, match_parameters, match)
+    if plan:
+        check_grown(folder, plan)
     if not list:
         reporter = reporter_for(json)
         options = {"jobs": jobs, "device": device, "data_dir": data_dir, "on_progress": reporter.progress}
@@ -120,12 +120,12 @@ def _plan(
     settings: Settings, vary: Sequence[str], seeds: str, data_dir: Path | None, matches: bool, match: str
 ) -> "Plan":
     from stawm.cli.recall import RecallSettings
-    from stawm.cli.vary import axes_of, base_task, seeds_of, with_words
+    from stawm.cli.vary import axis_of, base_task, seeds_of, with_words
     from stawm.compare.grid import plan_grid
 
     if match and not matches:
         raise UsageError("--match says by what parameters are matched; give --match-parameters, too")
-    base, axes = base_task(settings), axes_of(vary)
+    base, axes = base_task(settings), tuple(map(axis_of, vary))
     axes = settings.axes(axes) if isinstance(settings, RecallSettings) else axes
     numbers = seeds_of(seeds) if seeds else (base.seed,)
     by = (match or base.matched_by).replace("-", "_") if matches else ""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 REPORT = Path("look.html")
 TITLE = "What the model saw"
-EXAMPLE_DIGITS = 12
 NOTHING = "nothing to see"
 MODEL = flag("the model: weights by name, a folder or a run", "NAME_OR_PATH", aliases=["--model"])
 Weights = Annotated[str | None, MODEL]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from tyro.conf import FlagCreatePairsOff, Positional, arg
+from tyro.conf import FlagConversionOff, FlagCreatePairsOff, Positional, arg
 
 from stawm.cli import first_process
 
@@ -37,6 +37,7 @@ class Settings:
 
 
 NO_SETTINGS = Settings()
+Kind = TypeVar("Kind", bound=Settings)
 
 
 def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -> int:
@@ -57,6 +58,14 @@ def call(verb: Callable[..., int | None], arguments: Sequence[str], prog: str) -
             more = module.more() if hasattr(module, "more") else inspect.getdoc(module) or ""
             print(wrapped(more.partition("\n\n")[2].rstrip()))
         raise
+
+
+def parsed(settings: Kind, arguments: Sequence[str], prog: str) -> Kind:
+    """The settings with those replaced that `arguments` name; tyro tells what is wrong with them, and leaves."""
+    import tyro
+
+    options = {"config": (FlagConversionOff,), "console_outputs": first_process()}
+    return tyro.cli(type(settings), default=settings, args=list(arguments), prog=prog, **options)
 
 
 def wrapped(text: str) -> str:

@@ -1,20 +1,18 @@
 """Every setting of an experiment as a flag: `--training.epochs 3`, `--model.memory.rule delta-rule`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-import tyro
-from tyro.conf import Fixed, FlagConversionOff, Suppress
+from tyro.conf import Fixed, Suppress
 
 from stawm.baselines.rival import RIVALS, RivalConfig
-from stawm.cli import first_process
-from stawm.cli.options import Settings, flag
+from stawm.cli.options import Settings, flag, parsed
 from stawm.errors import UsageError
 from stawm.experiments.experiment import STAWM, DataConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.experiments.facts import held
 from stawm.experiments.recipe import changes
-from stawm.memory.protocol import MEMORIES, MemoryConfig
+from stawm.memory.protocol import other_rule
 from stawm.model.heads.head import HEADS, HeadConfig
 
 HEAD = "--model.heads."
@@ -49,20 +47,15 @@ def override(experiment: Experiment, arguments: Sequence[str]) -> Experiment:
     """
     if not arguments:
         return experiment
-    return tyro.cli(
-        AllSettings,
-        default=settings_of(experiment, arguments),
-        args=list(arguments),
-        prog=f"stawm train {experiment.name}",
-        config=(FlagConversionOff,),
-        console_outputs=first_process(),
-    ).experiment
+    return parsed(settings_of(experiment, arguments), arguments, f"stawm train {experiment.name}").experiment
 
 
 def settings_of(experiment: Experiment, arguments: Sequence[str]) -> AllSettings:
     """The settings of an experiment, with the memory rule, the heads and the rival that `arguments` speak of."""
-    memory, heads = _memory(experiment.model.memory, arguments), _heads(experiment.model.heads, arguments)
-    model = replace(experiment.model, memory=memory, heads=heads, rival=_rival(experiment.model, arguments))
+    known = experiment.model
+    rule = next(iter(values_of(arguments, "--model.memory.rule")), known.memory.rule)
+    memory, heads = other_rule(known.memory, rule), _heads(known.heads, arguments)
+    model = replace(known, memory=memory, heads=heads, rival=_rival(known, arguments))
     return AllSettings(experiment, experiment.seed, model, experiment.data, experiment.training)
 
 
@@ -78,15 +71,6 @@ def values_of(arguments: Sequence[str], flag: str) -> list[str]:
         elif taking:
             found.append(argument)
     return found
-
-
-def _memory(memory: MemoryConfig, arguments: Sequence[str]) -> MemoryConfig:
-    rule = next(iter(values_of(arguments, "--model.memory.rule")), memory.rule)
-    if rule == memory.rule:
-        return memory
-    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
-    shared["rule"] = rule
-    return MEMORIES[rule].Config(**shared)
 
 
 def _rival(model: ModelConfig, arguments: Sequence[str]) -> RivalConfig:

@@ -5,18 +5,16 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated
 
-import tyro
-from tyro.conf import Fixed, FlagConversionOff, Suppress, arg
+from tyro.conf import Fixed, Suppress, arg
 
-from stawm.cli import first_process
-from stawm.cli.options import Settings
+from stawm.cli.options import Settings, parsed
 from stawm.cli.overrides import values_of
 from stawm.compare.grid import axes_of
 from stawm.compare.plan import Axis
 from stawm.compare.recall.settings import RecallConfig
 from stawm.compare.recall.task import GRIDS, RULE, Recall, recall_task
-from stawm.compare.task import other_rule
 from stawm.errors import UsageError
+from stawm.memory.protocol import other_rule
 
 SHORT = {"--rules": RULE, "--pairs": "pairs", "--sizes": "memory.size"}
 """Shorter names of --vary."""
@@ -65,14 +63,7 @@ def named_grid(name: str) -> Recall:
 
 def with_flags(task: Recall, arguments: Sequence[str]) -> Recall:
     """The task with the settings that `arguments` name replaced; tyro tells what is wrong with them, and leaves."""
-    return tyro.cli(
-        RecallSettings,
-        default=recall_settings(task, arguments),
-        args=list(arguments),
-        prog=f"stawm compare {task.name}",
-        config=(FlagConversionOff,),
-        console_outputs=first_process(),
-    ).task
+    return parsed(recall_settings(task, arguments), arguments, f"stawm compare {task.name}").task
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -10,14 +10,14 @@ from typing import Any
 
 from stawm.cli.options import Settings
 from stawm.compare.plan import Axis, Value
-from stawm.compare.recall.task import Recall
+from stawm.compare.recall.task import RULE, Recall
 from stawm.compare.task import Task, check_known
 from stawm.compare.training import Training
 from stawm.data.data_set import find_data
 from stawm.errors import UsageError
 from stawm.experiments.own import check_size, fitted_to
 
-PREFIX = re.compile(r"\s*([^\s:=|]+):(?=\s|$)")
+PREFIX = re.compile(r"\s*([^\s:=|][^:=|]*):(?=\s|$)")
 SETTING = re.compile(r"[A-Za-z_][\w.-]*")
 HOW = (
     "give a setting and its values (model.memory.size=64,128), or bundles of settings that vary together, each with a "
@@ -32,7 +32,7 @@ def axis_of(words: str) -> Axis:
     """The axis that one --vary names."""
     parts = [_labels(part) for part in words.split("|")]
     first = parts[0][0]
-    # Of two words with a colon before the first bundle, the first names the axis; of one, if no other bundle has one.
+    # Of two labels before the first bundle, the first names the axis; of one, if no other bundle has one.
     named = len(first) > 1 or bool(first and not any(labels for labels, _ in parts[1:]))
     name, parts[0] = (first[0], (first[1:], parts[0][1])) if named else ("", parts[0])
     if len(parts) == 1 and not parts[0][0]:
@@ -40,9 +40,9 @@ def axis_of(words: str) -> Axis:
         if equals and len(re.findall(r"=", values)) == 0:
             return _values(name, setting, values, words)
     bundles = [(labels, _bundle(body, words)) for labels, body in parts]
-    for labels, bundle in bundles:
+    for (labels, bundle), part in zip(bundles, words.split("|"), strict=True):
         if len(labels) > 1 or not (labels or bundle):
-            raise UsageError(f"--vary {words!r} cannot be read; {HOW}")
+            raise _unread(part, words)
     keys = list(dict.fromkeys(key for _, bundle in bundles for key in bundle))
     if not keys:
         raise UsageError(f"--vary {words!r} names no setting; {HOW}")
@@ -78,6 +78,8 @@ def with_words(task: Task, settings: Mapping[str, Any], *, data_dir: Path | None
         from stawm.cli.recall import recall_settings, with_flags
 
         check_known(recall_settings(task, arguments).task, settings)
+        if not any(isinstance(value, str) for name, value in settings.items() if name != RULE):
+            return task.changed(settings)  # The grid's own values, which are no words.
         return told_once(lambda: with_flags(task, arguments), settings)
     assert isinstance(task, Training), "the other kind of task that a command line knows"
     base = task.experiment
@@ -112,7 +114,7 @@ def _unboxed(text: str) -> str:
 
 
 def _labels(part: str) -> tuple[list[str], str]:
-    """The words with a colon at the beginning of a part, and the rest."""
+    """The labels, each with a colon, at the beginning of a part, and the rest."""
     labels: list[str] = []
     while found := PREFIX.match(part):
         labels.append(found[1])
@@ -136,16 +138,17 @@ def _bundle(body: str, words: str) -> dict[str, str]:
         elif found:
             found[next(reversed(found))].append(word)
         else:
-            raise UsageError(f"--vary {words!r} cannot be read; {HOW}")
+            raise _unread(body, words)
     return {setting: " ".join(values) for setting, values in found.items()}
+
+
+def _unread(part: str, words: str) -> UsageError:
+    """What to say of a part that is neither settings nor labels with settings."""
+    where = "" if part.strip() == words.strip() else f" at {part.strip()!r}"
+    return UsageError(f"--vary {words!r} cannot be read{where}; {HOW}")
 
 
 def _setting(name: str, words: str) -> str:
     if not SETTING.fullmatch(name):
         raise UsageError(f"--vary {words!r} cannot be read: {name!r} is no name of a setting; {HOW}")
     return name.replace("-", "_")
-
-
-def axes_of(vary: Sequence[str]) -> tuple[Axis, ...]:
-    """The axes of all --vary."""
-    return tuple(map(axis_of, vary))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stawm.compare.matching import matched_to
-from stawm.compare.plan import Axis, Cell, Plan, Value, check_axes, crossed, named
+from stawm.compare.plan import Axis, Cell, Plan, Value, check_axes, crossed, named, plain
 from stawm.compare.task import Task
 from stawm.errors import UsageError
 
@@ -52,7 +52,7 @@ def axes_of(vary: Mapping[str, Sequence[Any] | Mapping[str, Mapping[str, Any]]])
         if isinstance(values, Mapping):
             axes.append(Axis(name, tuple(Value(label, dict(bundle)) for label, bundle in values.items())))
         else:
-            axes.append(Axis(name, tuple(Value(_label(value), {name: value}) for value in values)))
+            axes.append(Axis(name, tuple(Value(plain(value), {name: value}) for value in values)))
     return tuple(axes)
 
 
@@ -63,7 +63,3 @@ def _cell_task(base: Task, axes: Sequence[Axis], values: Sequence[Value], put: C
             raise UsageError(f"{twice.pop()} is set by {axis.name} and by another axis; let it vary in one of them")
         settings |= value.settings
     return put(base, settings) if settings else base
-
-
-def _label(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,9 @@ class Axis:
     def told(self) -> str:
         """The axis as `--vary` takes it."""
         alone = all(list(value.settings) == [self.name] for value in self.values)
-        if alone and all(value.label == _plain(value.settings[self.name]) for value in self.values):
+        if alone and all(value.label == plain(value.settings[self.name]) for value in self.values):
             return f"{self.name}={','.join(value.label for value in self.values)}"
-        bundles = [" ".join(f"{k}={_plain(v)}" for k, v in value.settings.items()) for value in self.values]
+        bundles = [" ".join(f"{k}={plain(v)}" for k, v in value.settings.items()) for value in self.values]
         labelled = [f"{value.label}: {bundle}" for value, bundle in zip(self.values, bundles, strict=True)]
         return f"{self.name}: {' | '.join(labelled)}"
 
@@ -89,22 +89,14 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain JSON values."""
-        cells = [
-            {"name": cell.name, "values": cell.values, "parameters": cell.parameters, "task": cell.task.to_dict()}
-            for cell in self.cells
-        ]
-        axes = [
-            {"name": axis.name, "values": [{"label": one.label, "settings": one.settings} for one in axis.values]}
-            for axis in self.axes
-        ]
         return {
             "format": FORMAT,
             "kind": self.kind,
             "base": self.base.to_dict(),
-            "axes": axes,
+            "axes": [asdict(axis) for axis in self.axes],
             "seeds": list(self.seeds),
             "matched": self.matched,
-            "cells": cells,
+            "cells": [{**vars(cell), "task": cell.task.to_dict()} for cell in self.cells],
         }
 
 
@@ -209,5 +201,6 @@ def _bare(task: Task) -> dict[str, Any]:
     return json.loads(json.dumps({"seed": task.seed, **task.settings}))
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """The value of a setting as a word of a label."""
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

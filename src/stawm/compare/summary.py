@@ -41,7 +41,7 @@ def _tried(out: Path, cell: Cell, outcome: Outcome, shared: dict[str, Any]) -> T
     sessions, found = read_sessions(folder), outcome.found
     own = {name: value for name, value in cell.task.settings.items() if name not in shared}
     tried = Tried(cell.name, cell.values, cell.task.seed, cell.parameters, own, outcome.state, outcome.why)
-    measured = {} if found is None else found.to_dict()
+    measured = {} if found is None else vars(found)
     commits = tuple(dict.fromkeys(session.commit for session in sessions if session.commit))
     machine = sessions[-1].machine if sessions else None
     return Tried(**{**vars(tried), **measured, "commits": commits, "machine": machine})

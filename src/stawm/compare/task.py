@@ -2,14 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
 from stawm.errors import UsageError
-from stawm.experiments.experiment import record_from_dict
-from stawm.memory.protocol import MEMORIES, MemoryConfig
 
 
 @dataclass(frozen=True)
@@ -34,15 +32,6 @@ class Found:
     lists: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """Scores for each place: after each glimpse, by the age of an item."""
     seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """This as plain JSON values."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(values: dict[str, Any]) -> "Found":
-        """What `to_dict` wrote."""
-        return record_from_dict(Found, values)
 
 
 @dataclass(frozen=True)
@@ -130,12 +119,3 @@ def nested(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         first, _, rest = name.partition(".")
         result[first] = nested(result[first], {rest: value}) if rest else value
     return result
-
-
-def other_rule(memory: MemoryConfig, rule: str) -> MemoryConfig:
-    """The settings of another memory rule, with what all rules share kept; the same rule stays as it is."""
-    if rule == memory.rule:
-        return memory
-    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
-    shared["rule"] = rule
-    return MEMORIES[rule].Config(**shared)

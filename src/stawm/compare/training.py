@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested, other_rule
+from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check
 from stawm.experiments.describe import parameters
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import held
-from stawm.experiments.recipe import changes, own_preset
+from stawm.experiments.recipe import changes, flags, own_preset
+from stawm.memory.protocol import other_rule
 from stawm.store.checkpoint import holds_run
 from stawm.training.fit import fit
 from stawm.training.journal import Step, read_metrics
@@ -65,13 +66,8 @@ class Training(Task):
 
     def arguments(self) -> list[str]:
         """The preset, and what is set otherwise than in it."""
-        parts = [self.name]
-        for name, change in changes(self.experiment, own_preset(self.experiment)).items():
-            if change.value is None:
-                continue
-            value = change.value if isinstance(change.value, tuple) else (change.value,)
-            parts += [f"--{name.replace('_', '-')}", *map(str, value)]
-        return parts
+        changed = changes(self.experiment, own_preset(self.experiment))
+        return [self.name, *flags({name: one.value for name, one in changed.items() if one.value is not None})]
 
     def begun(self, folder: Path) -> bool:
         """Whether a run was begun there."""

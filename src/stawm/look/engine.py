@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +13,6 @@ from stawm.store.weights import Trained
 
 Kind = Literal["auto", "torch", "onnx", "int8"]
 """`auto` is onnx where the graph of these weights was made before, else torch."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @runtime_checkable

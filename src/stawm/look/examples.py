@@ -20,13 +20,13 @@ class Example:
     label: str
 
 
-def example_digits(count: int = COUNT) -> list[Example]:
+def example_digits() -> list[Example]:
     """The first embedded test digit of each class, then the first of those left."""
     digits = load_data("mnist-5k").test
     assert digits.labels is not None
     labels = digits.labels.tolist()
     first = [labels.index(label) for label in sorted(set(labels))]
-    chosen = (first + [place for place in range(len(labels)) if place not in first])[:count]
+    chosen = (first + [place for place in range(len(labels)) if place not in first])[:COUNT]
     found = ((digits.classes[labels[place]], Picture(digits.images[place, 0].numpy())) for place in chosen)
     return [
         Example(f"example {number} (a {label})", picture, label) for number, (label, picture) in enumerate(found, 1)

@@ -134,7 +134,16 @@ class Looker:
             found |= view.look
             for glimpse, more in zip(seen, view.glimpses or [{}] * len(seen), strict=True):
                 glimpse |= more
-        own = {
+        told = {
+            "familiar": familiar if prepared.found != 0 else None,
+            "memory": held,
+            "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
+        }
+        return Look(**self.seen(prepared, name, seen) | told | found)
+
+    def seen(self, prepared: Prepared, name: str, glimpses: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """What is told of any look, whatever is asked: fields of `Look` and of `Seen`."""
+        return {
             "name": name,
             "model": self.name,
             "inverted": prepared.inverted,
@@ -143,12 +152,8 @@ class Looker:
             "classes": self.classes,
             "image": Image(self.image.width, self.image.height, picture_of(prepared.pixels)),
             "given": prepared.placed,
-            "glimpses": tuple(Glimpse(**glimpse) for glimpse in seen),
-            "familiar": familiar if prepared.found != 0 else None,
-            "memory": held,
-            "answers": {head: view.answer for head, view in views.items() if view.answer is not None},
+            "glimpses": tuple(Glimpse(**glimpse) for glimpse in glimpses),
         }
-        return Look(**own | found)
 
 
 def _believed(episode: Episode, trust: Trust | None) -> Episode:

@@ -11,13 +11,11 @@ from stawm.data.prepare.given import Given
 from stawm.data.prepare.prepared import Prepared
 from stawm.data.prepare.scene import in_cells
 from stawm.errors import UsageError
-from stawm.look.answer import Glimpse, Image
 from stawm.look.asked import SURE, CellRecall, ClassRecall, Kept, Recollection, Seen
 from stawm.look.looker import Looker, glimpses_of
 from stawm.look.picture import picture_of
 from stawm.model.heads.draw import DrawingHead, Drawn
 from stawm.model.heads.head import Scene
-from stawm.model.heads.question import Told
 from stawm.store.checkpoint import not_finite
 
 QUESTIONS = ("identify", "locate", "detect")
@@ -81,7 +79,8 @@ class Rememberer:
             None if one.found == 0 else Kept(codes, _row(query, row), _row(inverses, row))
             for row, (one, codes) in enumerate(zip(prepared, gaze.codes.cpu().clone(), strict=True))
         ]
-        return [(self._seen(*row), value) for row, value in zip(rows, kept, strict=True)]
+        seen = [Seen(**self.looker.seen(*row), rows=self.rows, columns=self.columns) for row in rows]
+        return list(zip(seen, kept, strict=True))
 
     @torch.inference_mode()
     def ask(self, kept: Sequence[Kept]) -> list[Recollection]:
@@ -104,7 +103,7 @@ class Rememberer:
             heads=(*self.questions, *given),
             queries=given,
         ).answers
-        beliefs = {name: _belief(answers[name]) for name in self.questions}
+        beliefs = {name: answers[name].beliefs.cpu() for name in self.questions}
         drawn = answers.get("draw")
         canvas = drawn.canvas.cpu() if isinstance(drawn, Drawn) else None
         if not all(part.isfinite().all() for part in (*beliefs.values(), canvas) if part is not None):
@@ -136,22 +135,6 @@ class Rememberer:
     def _all(self, parts: Sequence[Tensor | None]) -> Tensor:
         weight = self._weight
         return torch.stack([part for part in parts if part is not None]).to(weight.device, weight.dtype)
-
-    def _seen(self, prepared: Prepared, name: str, glimpses: list[dict[str, Any]]) -> Seen:
-        image = self.looker.image
-        return Seen(
-            name=name,
-            model=self.name,
-            inverted=prepared.inverted,
-            notes=prepared.notes,
-            found=prepared.found,
-            classes=self.classes,
-            rows=self.rows,
-            columns=self.columns,
-            image=Image(image.width, image.height, picture_of(prepared.pixels)),
-            given=prepared.placed,
-            glimpses=tuple(Glimpse(**glimpse) for glimpse in glimpses),
-        )
 
     def _recalled(
         self, beliefs: dict[str, Tensor], canvas: Float[Tensor, "channel height width"] | None
@@ -200,11 +183,6 @@ def only(recalled: Recollection, at: int | None, where: str | None) -> Recollect
 
 def _row(batch: Tensor | None, row: int) -> Tensor | None:
     return None if batch is None else batch[row].cpu().clone()
-
-
-def _belief(answer: object) -> Float[Tensor, "batch question answer"]:
-    assert isinstance(answer, Told)
-    return answer.logits.float().softmax(-1).cpu()
 
 
 def _held(what: list[list[float]], there: list[Any]) -> list[float]:

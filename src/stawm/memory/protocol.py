@@ -223,3 +223,12 @@ def build_memory(config: MemoryConfig) -> Memory:
     """The memory of these settings."""
     rule = MEMORIES[config.rule]
     return rule(**{part.name: getattr(config, part.name) for part in fields(config) if part.name != "rule"})
+
+
+def other_rule(memory: MemoryConfig, rule: str) -> MemoryConfig:
+    """The settings of another memory rule, with what all rules share kept; the same rule stays as it is."""
+    if rule == memory.rule:
+        return memory
+    shared: dict[str, Any] = {part.name: getattr(memory, part.name) for part in fields(MemoryConfig)}
+    shared["rule"] = rule
+    return MEMORIES[rule].Config(**shared)

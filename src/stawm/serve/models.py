@@ -89,11 +89,6 @@ class Models:
         """How many pictures wait."""
         return sum(batcher.waiting for batcher in self.batchers.values())
 
-    @property
-    def token_lengths(self) -> list[int]:
-        """Letters of the tokens of each model that can be asked."""
-        return [tokens.length for tokens in self.tokens.values()]
-
     def about(self) -> list[Model]:
         """What /api/models answers."""
         return [

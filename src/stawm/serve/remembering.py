@@ -102,7 +102,8 @@ def remember_type(models: Models) -> type[RememberRequest]:
 
 def ask_type(models: Models) -> type[AskRequest]:
     """Requests for one of these models."""
-    about, longest = AskRequest.model_fields["memory"].description, max(models.token_lengths, default=4096)
+    about = AskRequest.model_fields["memory"].description
+    longest = max((tokens.length for tokens in models.tokens.values()), default=4096)
     memory = (Annotated[str, Field(max_length=longest)], Field(description=about))
     own: Any = {"memory": memory, "model": _one(AskRequest, models)}
     return create_model("AskRequest", __base__=AskRequest, **own)

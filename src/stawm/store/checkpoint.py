@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,26 +129,24 @@ def newest_checkpoint(run: Path) -> Checkpoint | None:
 
 def records_of(run: Path) -> list[dict[str, Any]]:
     """The records of the epochs that the newest checkpoint knows of; only its header is read."""
-    for path in reversed(list_checkpoints(run)):
-        try:
-            with safe_open(path, framework="pt") as file:
-                header = dict(file.metadata() or {})
-            _check_header(path, header)
-            return list(parsed(header["state"]).get("records") or [])
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
-            continue
-    return []
+    return list(_newest_state(run).get("records") or [])
 
 
 def precision_of(run: Path) -> str | None:
     """The precision that the run was begun in, from its newest checkpoint; none if it has no whole one."""
+    state = _newest_state(run)
+    return state.get("precision", "32") if state else None
+
+
+def _newest_state(run: Path) -> dict[str, Any]:
+    """What the newest checkpoint whose header is whole says besides its tensors; nothing if there is none."""
     for path in reversed(list_checkpoints(run)):
-        try:
+        with suppress(SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
             with safe_open(path, framework="pt") as file:
-                return parsed((file.metadata() or {})["state"]).get("precision", "32")
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError, CheckpointError):
-            continue
-    return None
+                header = dict(file.metadata() or {})
+            _check_header(path, header)
+            return dict(parsed(header["state"]))
+    return {}
 
 
 def begin(run: Path, experiment: Experiment) -> None:

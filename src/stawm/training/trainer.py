@@ -2,7 +2,7 @@
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -130,9 +130,8 @@ class Trainer:
         values = torch.stack([*(value.detach().to(norm.dtype) for value in named.values()), norm])
         measured = dict(zip(names, values.tolist(), strict=True))
         if self._scaler is not None and not math.isfinite(measured[GRADIENT_NORM]):
-            del measured[
-                GRADIENT_NORM
-            ]  # The scale was too large: this step is left out, and the next one has a smaller.
+            # The scale was too large: this step is left out, and the next one has a smaller.
+            del measured[GRADIENT_NORM]
         self._check_finite(measured, step)
         self._stepper.step()
         if self.average is not None:
@@ -145,7 +144,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "average": self.average.state_dict() if self.average is not None else {},
             "optimiser": optimiser_tensors(self.optimiser),
-            "scaler": _as_tensors(self.engine.strategy.precision.state_dict()),
+            "scaler": {name: torch.tensor(one) for name, one in self.engine.strategy.precision.state_dict().items()},
             "random": random_tensors(self.engine),
         }
         return {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
@@ -192,7 +191,3 @@ class Trainer:
                 f"step {step + 1}: {wrong[0]}; the last checkpoint is kept; try a lower training.learning_rate (here "
                 f"{rate:.3g}), a longer training.warmup ({self.config.warmup}) or a smaller training.clip_norm ({clip})"
             )
-
-
-def _as_tensors(numbers: dict[str, Any]) -> dict[str, Tensor]:
-    return {name: torch.tensor(value) for name, value in numbers.items()}

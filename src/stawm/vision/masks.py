@@ -59,20 +59,6 @@ def clearance(masks: Masks) -> Shares:
     return 1 - masks[:, rim].float().mean(1)
 
 
-def explained(images: Pictures, masks: Masks) -> Shares:
-    """The share of the picture's variance that is gone if inside and outside have a mean colour each, not one for both.
-
-    The criterion that Otsu's threshold maximises, for any mask.
-    """
-    pixels, inside = images.flatten(2), masks.flatten(1)[:, None].to(images)
-    count = inside.shape[-1]
-    shares = torch.stack([inside.mean(-1), 1 - inside.mean(-1)], -1)
-    sums = torch.stack([(pixels * inside).sum(-1), (pixels * (1 - inside)).sum(-1)], -1)
-    means, whole = sums / (count * shares).clamp(min=1), pixels.mean(-1, keepdim=True)
-    between = (shares * (means - whole).square()).sum((1, 2))
-    return between / pixels.var(-1, correction=0).sum(1).clamp(min=1e-12)
-
-
 def _histograms(images: Pictures, masks: Masks) -> Float[Tensor, "batch colour"]:
     """The share of each colour among the pixels of a mask."""
     channels = images.shape[1]

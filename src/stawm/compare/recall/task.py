@@ -10,11 +10,12 @@ import torch
 from stawm.compare.recall.learn import CHECKPOINT, RecallRun
 from stawm.compare.recall.model import RecallModel
 from stawm.compare.recall.settings import RecallConfig, check_recall, recall_from_dict
-from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested, other_rule
+from stawm.compare.task import Found, Place, Progress, Report, Task, check_known, nested
 from stawm.errors import UsageError
 from stawm.experiments.build import Budget
+from stawm.experiments.recipe import flags
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
-from stawm.memory.protocol import MEMORIES
+from stawm.memory.protocol import MEMORIES, other_rule
 from stawm.ranges import leaves
 from stawm.store.device import usable
 
@@ -75,7 +76,7 @@ class Recall(Task):
         """The preset, and what is set otherwise than in it."""
         known = replace(self, config=GRIDS[self.preset].config).settings if self.preset in GRIDS else {}
         changed = {name: value for name, value in self.settings.items() if known.get(name) != value}
-        return [self.preset, *(word for name, value in changed.items() for word in (_flag(name), str(value)))]
+        return [self.preset, *flags(changed)]
 
     def begun(self, folder: Path) -> bool:
         """Whether there is a checkpoint."""
@@ -117,23 +118,21 @@ class Grid:
         return {RULE: list(MEMORIES), "pairs": list(self.pairs), "memory.size": list(self.sizes)}
 
 
-def _memory(size: int) -> HebbRosenblattConfig:
-    return HebbRosenblattConfig(size=size)
-
-
 GRIDS: dict[str, Grid] = {
     "recall": Grid(
         "Several queries for each sequence, in sizes for two cores.", RecallConfig(), (4, 8, 16, 32), (32, 64, 128)
     ),
     "recall-letters": Grid(
         "Associative retrieval, c9k8j3f1??c -> 9, sizes as in Ba et al. (2016): 26 letters, 10 digits, one query.",
-        RecallConfig(pairs=4, keys=26, values=10, queries=1, memory=_memory(50), test_sequences=20_000),
+        RecallConfig(
+            pairs=4, keys=26, values=10, queries=1, memory=HebbRosenblattConfig(size=50), test_sequences=20_000
+        ),
         (4,),
         (20, 50, 100),
     ),
     "recall-zoology": Grid(
         "Multi-query associative recall sizes as in Zoology (Arora et al., 2023): 8,192 words, half keys.",
-        RecallConfig(keys=4096, values=4096, queries=0, memory=_memory(64), test_sequences=3000),
+        RecallConfig(keys=4096, values=4096, queries=0, memory=HebbRosenblattConfig(size=64), test_sequences=3000),
         (4, 8, 16, 32, 64),
         (64, 128, 256),
     ),
@@ -141,10 +140,6 @@ GRIDS: dict[str, Grid] = {
 """The grids by name; one of them stands in the place of a preset."""
 
 
-def recall_task(name: str, seed: int = 0) -> Recall:
+def recall_task(name: str) -> Recall:
     """The base of the grid of that name."""
-    return Recall(name, GRIDS[name].config, seed)
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return Recall(name, GRIDS[name].config)

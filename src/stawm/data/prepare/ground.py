@@ -180,16 +180,11 @@ def _noise(levels: Levels, where: Bool[np.ndarray, "height width"] | None = None
     """The noise by the steps between neighbours: their quartile, since most may lie on the soft edges of strokes."""
     steps = np.maximum(levels[:, 1:], levels[:, :-1]) - np.minimum(levels[:, 1:], levels[:, :-1])
     steps = steps.ravel() if where is None else steps[where[:, 1:] & where[:, :-1]]
-    return STEP_DEVIATION * _quantile(steps, 0.25) if steps.size else 0.0
-
-
-def _quantile(numbers: UInt8[np.ndarray, "*any"], share: float) -> float:
-    """That of `np.quantile`, by counting, since these are few different numbers."""
-    return _counted_quantile(counts_of(numbers), share)
+    return STEP_DEVIATION * _counted_quantile(counts_of(steps), 0.25) if steps.size else 0.0
 
 
 def _counted_quantile(counts: Shaped[np.ndarray, "different"], share: float) -> float:
-    """The quantile of numbers, given how often each occurs."""
+    """That of `np.quantile`, given how often each number occurs, since these are few different numbers."""
     sums = counts.cumsum()
     place = share * (sums[-1] - 1)
     lower = int(place)

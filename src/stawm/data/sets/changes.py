@@ -7,63 +7,18 @@ scene, then of the second. GRID, ITEMS and DIGITS are those of scenes, without d
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from jaxtyping import Int64, UInt8
 from torch import Generator, Tensor
 
 from stawm.data.data_set import DATA_SETS, DataSet
-from stawm.data.image_set import ImageSet, Splits, image_set
-from stawm.data.pictures import Shape
+from stawm.data.image_set import ImageSet
 from stawm.data.sets.mnist import DIGITS, MNIST_5K
-from stawm.data.sets.scenes import AT_ONCE, EPOCH, HELD_OUT, Layout, Scenes, SceneSet, halved, painted
+from stawm.data.sets.scenes import AT_ONCE, EPOCH, HELD_OUT, Layout, Scenes, SceneSet, painted
 from stawm.errors import DataError, UsageError
 
 NAME = "changes"
-
-
-@dataclass(frozen=True)
-class ChangeSet(SceneSet):
-    """Pairs of scenes, and what they are made of."""
-
-    def renewed(self, chance: Generator) -> ImageSet:
-        """As many other pairs of the same digits."""
-        assert self.digits is not None
-        images, labels = pairs(self.digits, self.layout, self.items, len(self), chance)
-        return replace(self, images=images, labels=labels)
-
-    def split(self, count: int) -> tuple[ImageSet, ImageSet]:
-        """Pairs of all but the last `count` digits, and some of those, so that no digit is in both."""
-        (first, last), sizes = super().split(count), (len(self), HELD_OUT)
-        assert isinstance(first, SceneSet) and isinstance(last, SceneSet)
-        kept, held = (_pairs_of(one, size) for one, size in zip((first, last), sizes, strict=True))
-        return kept, held
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changes(Scenes):
-    """The record of all pairs of scenes, or of those of one layout."""
-
-    def of(self, argument: str) -> DataSet:
-        """The record of changes:GRID:ITEMS[:DIGITS]."""
-        known = super().of(argument)
-        assert isinstance(known, Changes) and known.layout is not None
-        if known.layout.free:
-            raise UsageError(f"{known.name} has no grid; give rows and columns, as changes:2x2+4:4")
-        return replace(known, shape=(1, 2 * known.layout.height, known.layout.width))
-
-    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
-        """Pairs to learn from and pairs held out, of different digits."""
-        if self.layout is None:
-            raise UsageError(f"{NAME} has no layout; write changes:GRID:ITEMS, as changes:2x2+4:4")
-        known = self.digits.load(data_dir)
-        sets = [
-            SceneSet(**vars(part), digits=halved(part), layout=self.layout, items=self.items)
-            for part in (known.train, known.test)
-        ]
-        parts = zip(sets, (EPOCH, HELD_OUT), strict=True)
-        return Splits(*(_pairs_of(replace(one, name=self.name), size) for one, size in parts))
 
 
 def pairs(
@@ -101,12 +56,27 @@ def _changed(first: Tensor, number: Tensor, labels: Tensor, chance: Generator) -
     return second
 
 
-def _pairs_of(like: SceneSet, count: int) -> ChangeSet:
-    """So many pairs of the digits of a set of scenes, always the same."""
-    assert like.digits is not None
-    images, labels = pairs(like.digits, like.layout, like.items, count, torch.Generator().manual_seed(0))
-    plain = image_set(like.name, images, labels, like.digits.classes)
-    return ChangeSet(**vars(plain), digits=like.digits, layout=like.layout, items=like.items)
+@dataclass(frozen=True)
+class ChangeSet(SceneSet):
+    """Pairs of scenes, and what they are made of."""
+
+    make = staticmethod(pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(Scenes):
+    """The record of all pairs of scenes, or of those of one layout."""
+
+    made_of = ChangeSet
+    examples = "as changes:2x2+4:4"
+
+    def of(self, argument: str) -> DataSet:
+        """The record of changes:GRID:ITEMS[:DIGITS]."""
+        known = super().of(argument)
+        assert isinstance(known, Changes) and known.layout is not None
+        if known.layout.free:
+            raise UsageError(f"{known.name} has no grid; give rows and columns, {self.examples}")
+        return replace(known, shape=(1, 2 * known.layout.height, known.layout.width))
 
 
 CHANGES = DATA_SETS.add(

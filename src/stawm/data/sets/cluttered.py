@@ -14,7 +14,7 @@ those held out are made once, and their digits and distractors are held-out digi
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -44,20 +44,18 @@ GRAMMAR = re.compile(r"(\d{2,4})(?::(\d{1,3}))?(?::(mnist|mnist-5k))?", re.ASCII
 class ClutteredSet(ImageSet):
     """Pictures with one digit each, and what they are made of."""
 
-    digits: ImageSet | None = None
-    distractors: int = 0
-    corners: Int64[Tensor, "count 2"] | None = None
+    digits: ImageSet = field(kw_only=True)
+    distractors: int = field(kw_only=True)
+    corners: Int64[Tensor, "count 2"] = field(kw_only=True)
     """Row and column of the first pixel of each digit's 28 × 28."""
 
     def renewed(self, chance: Generator) -> ImageSet:
         """The same digits elsewhere, among other distractors."""
-        assert self.digits is not None
         images, corners = made(self.digits, self.images.shape[-1], self.distractors, chance)
         return replace(self, images=images, corners=corners)
 
     def turned(self, degrees: float, chance: Generator) -> ImageSet:
         """The set with each of its digits turned about its middle by its own angle of at most so many degrees."""
-        assert self.digits is not None
         angles = torch.deg2rad(degrees * (2 * torch.rand(len(self.digits), generator=chance) - 1))
         rows = torch.stack([angles.cos(), -angles.sin(), angles.sin(), angles.cos()], 1).unflatten(1, (2, 2))
         poses = F.pad(rows, (0, 1))
@@ -69,7 +67,6 @@ class ClutteredSet(ImageSet):
 
     def split(self, count: int) -> tuple[ImageSet, ImageSet]:
         """Pictures of all but the last `count` digits, and of those, so that no digit is in both."""
-        assert self.digits is not None
         first, last = self.digits.split(count)
         side = self.images.shape[-1]
         return cluttered(self.name, first, side, self.distractors), cluttered(self.name, last, side, self.distractors)

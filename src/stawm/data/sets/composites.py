@@ -6,7 +6,7 @@ masks are for measuring. Numbers are computed in float64, so that rounding does 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -48,18 +48,16 @@ Masks = Bool[Tensor, "count height width"]
 class CompositeSet(ImageSet):
     """Composites, and what they are made of."""
 
-    garments: ImageSet | None = None
-    photographs: ImageSet | None = None
+    garments: ImageSet = field(kw_only=True)
+    photographs: ImageSet = field(kw_only=True)
 
     def renewed(self, chance: Generator) -> ImageSet:
         """As many others of the same garments and photographs, without masks."""
-        assert self.garments is not None and self.photographs is not None
         images, labels, _ = made(self.garments, self.photographs, len(self), chance)
         return replace(self, images=images, labels=labels, masks=None)
 
     def split(self, count: int) -> tuple[ImageSet, ImageSet]:
         """Composites of all but the last `count` garments and photographs, and some of those, with masks."""
-        assert self.garments is not None and self.photographs is not None
         fewest = min(len(self.garments), len(self.photographs))
         if count >= fewest:
             raise DataError(f"data.hold_out={count} leaves nothing of {fewest} photographs to learn from; lower it")

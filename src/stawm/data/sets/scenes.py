@@ -9,8 +9,9 @@ are made anew in every epoch from the digits to learn from; those held out are m
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int64, UInt8
@@ -31,7 +32,6 @@ TRIES = 10_000
 GRAMMAR = re.compile(
     r"(?:(\d{1,2})x(\d{1,2})(?:\+(\d{1,2}))?|(\d{2,3})px):(?:(\d{1,3})-)?(\d{1,3})(?::(mnist|mnist-5k))?", re.ASCII
 )
-EXAMPLES = "as scenes:2x2:4, scenes:2x2+4:1-4, scenes:56px:4 or scenes:2x2:4:mnist"
 
 
 @dataclass(frozen=True)
@@ -75,89 +75,6 @@ class Layout:
         return torch.stack([cells // self.columns, cells % self.columns], -1) * side + shift
 
 
-@dataclass(frozen=True)
-class SceneSet(ImageSet):
-    """Scenes, and what they are made of."""
-
-    digits: ImageSet | None = None
-    layout: Layout = Layout(2, 2, 28, 28)
-    items: tuple[int, int] = (4, 4)
-    """The fewest and the most digits of a scene."""
-
-    def renewed(self, chance: Generator) -> ImageSet:
-        """As many other scenes of the same digits."""
-        assert self.digits is not None
-        images, labels = made(self.digits, self.layout, self.items, len(self), chance)
-        return replace(self, images=images, labels=labels)
-
-    def split(self, count: int) -> tuple[ImageSet, ImageSet]:
-        """Scenes of all but the last `count` digits, and some of those, so that no digit is in both."""
-        assert self.digits is not None
-        if count >= len(self.digits):
-            raise DataError(f"data.hold_out={count} leaves none of {len(self.digits)} digits to learn from; lower it")
-        first, last = self.digits.split(count)
-        return (
-            scenes(self.name, first, self.layout, self.items, len(self), 0),
-            scenes(self.name, last, self.layout, self.items, HELD_OUT, 0),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scenes(DataSet):
-    """The record of all scenes, or of those of one layout."""
-
-    layout: Layout | None = None
-    items: tuple[int, int] = (0, 0)
-    digits: DataSet = MNIST_5K
-
-    def of(self, argument: str) -> DataSet:
-        """The record of scenes:GRID:ITEMS[:DIGITS]."""
-        found, name = GRAMMAR.fullmatch(argument), self.name.partition(":")[0]
-        if not found:
-            examples = EXAMPLES.replace(NAME, name)
-            raise UsageError(f"{name}:{argument} names no scenes; write {name}:GRID:ITEMS, {examples}")
-        rows, columns, margin, side, fewest, most = (int(part or 0) for part in found.groups()[:6])
-        fewest = most if found[5] is None else fewest
-        if side:
-            count = math.ceil(side / SIDE)
-            layout = Layout(count, count, side, side, free=True)
-        else:
-            layout = Layout(rows, columns, rows * (SIDE + margin), columns * (SIDE + margin))
-        if not (1 <= most <= layout.most and fewest <= most):
-            raise UsageError(
-                f"{name}:{argument} has {found[5] or most} digits or more; give from 1 up to {layout.most}"
-            )
-        digits = MNIST if found[7] == MNIST.name else MNIST_5K
-        shape, items = (1, layout.height, layout.width), (fewest, most)
-        own = {"shape": shape, "items": items, "layout": layout, "digits": digits, "terms": digits.terms}
-        return replace(self, name=f"{name}:{argument}", **own)
-
-    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
-        """Scenes to learn from and scenes held out, of different digits."""
-        if self.layout is None:
-            raise UsageError(f"{NAME} has no layout; write scenes:GRID:ITEMS, {EXAMPLES}")
-        known = self.digits.load(data_dir)
-        parts = zip((known.train, known.test), (EPOCH, HELD_OUT), strict=True)
-        return Splits(*(scenes(self.name, halved(part), self.layout, self.items, count, 0) for part, count in parts))
-
-    def find(self, data_dir: Path | None = None) -> Path | None:
-        """Where its digits lie."""
-        return self.digits.find(data_dir)
-
-    def facts(self, data_dir: Path | None = None) -> Facts:
-        """Shape, classes and cells."""
-        if self.layout is None or self.shape is None:
-            raise UsageError(f"{NAME} has no layout; write scenes:GRID:ITEMS, {EXAMPLES}")
-        return Facts(self.shape, DIGITS, EPOCH + HELD_OUT, (self.layout.rows, self.layout.columns))
-
-
-def scenes(name: str, digits: ImageSet, layout: Layout, items: tuple[int, int], count: int, seed: int) -> SceneSet:
-    """So many scenes of these digits, always the same."""
-    images, labels = made(digits, layout, items, count, torch.Generator().manual_seed(seed))
-    plain = image_set(name, images, labels, digits.classes)
-    return SceneSet(**vars(plain), digits=digits, layout=layout, items=items)
-
-
 def made(
     digits: ImageSet, layout: Layout, items: tuple[int, int], count: int, chance: Generator
 ) -> tuple[UInt8[Tensor, "count 1 height width"], Int64[Tensor, "count cell"]]:
@@ -186,6 +103,93 @@ def painted(
     pictures = torch.zeros(len(ink), layout.height * layout.width, dtype=torch.uint8)
     pictures.scatter_(1, (first.unsqueeze(-1) + inside).flatten(1), ink.flatten(1))
     return pictures.unflatten(1, (1, layout.height, layout.width))
+
+
+@dataclass(frozen=True)
+class SceneSet(ImageSet):
+    """Scenes, and what they are made of."""
+
+    digits: ImageSet = field(kw_only=True)
+    layout: Layout = field(kw_only=True)
+    items: tuple[int, int] = field(kw_only=True)
+    """The fewest and the most digits of a scene."""
+
+    make = staticmethod(made)
+
+    @classmethod
+    def of(cls, name: str, digits: ImageSet, layout: Layout, items: tuple[int, int], count: int) -> "SceneSet":
+        """So many scenes of these digits, always the same."""
+        images, labels = cls.make(digits, layout, items, count, torch.Generator().manual_seed(0))
+        plain = image_set(name, images, labels, digits.classes)
+        return cls(**vars(plain), digits=digits, layout=layout, items=items)
+
+    def renewed(self, chance: Generator) -> ImageSet:
+        """As many other scenes of the same digits."""
+        images, labels = self.make(self.digits, self.layout, self.items, len(self), chance)
+        return replace(self, images=images, labels=labels)
+
+    def split(self, count: int) -> tuple[ImageSet, ImageSet]:
+        """Scenes of all but the last `count` digits, and some of those, so that no digit is in both."""
+        if count >= len(self.digits):
+            raise DataError(f"data.hold_out={count} leaves none of {len(self.digits)} digits to learn from; lower it")
+        first, last = self.digits.split(count)
+        return (
+            self.of(self.name, first, self.layout, self.items, len(self)),
+            self.of(self.name, last, self.layout, self.items, HELD_OUT),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenes(DataSet):
+    """The record of all scenes, or of those of one layout."""
+
+    layout: Layout | None = None
+    items: tuple[int, int] = (0, 0)
+    digits: DataSet = MNIST_5K
+
+    made_of: ClassVar[type[SceneSet]] = SceneSet
+    examples: ClassVar[str] = "as scenes:2x2:4, scenes:2x2+4:1-4, scenes:56px:4 or scenes:2x2:4:mnist"
+
+    def of(self, argument: str) -> DataSet:
+        """The record of scenes:GRID:ITEMS[:DIGITS]."""
+        found, name = GRAMMAR.fullmatch(argument), self.name.partition(":")[0]
+        if not found:
+            raise UsageError(f"{name}:{argument} names no scenes; write {name}:GRID:ITEMS, {self.examples}")
+        rows, columns, margin, side, fewest, most = (int(part or 0) for part in found.groups()[:6])
+        fewest = most if found[5] is None else fewest
+        if side:
+            count = math.ceil(side / SIDE)
+            layout = Layout(count, count, side, side, free=True)
+        else:
+            layout = Layout(rows, columns, rows * (SIDE + margin), columns * (SIDE + margin))
+        if not (1 <= most <= layout.most and fewest <= most):
+            raise UsageError(
+                f"{name}:{argument} has {found[5] or most} digits or more; give from 1 up to {layout.most}"
+            )
+        digits = MNIST if found[7] == MNIST.name else MNIST_5K
+        shape, items = (1, layout.height, layout.width), (fewest, most)
+        own = {"shape": shape, "items": items, "layout": layout, "digits": digits, "terms": digits.terms}
+        return replace(self, name=f"{name}:{argument}", **own)
+
+    def load(self, data_dir: Path | None = None, image: Shape | None = None) -> Splits:
+        """Scenes to learn from and scenes held out, of different digits."""
+        layout, known = self._laid_out(), self.digits.load(data_dir)
+        parts = zip((known.train, known.test), (EPOCH, HELD_OUT), strict=True)
+        return Splits(*(self.made_of.of(self.name, halved(part), layout, self.items, count) for part, count in parts))
+
+    def find(self, data_dir: Path | None = None) -> Path | None:
+        """Where its digits lie."""
+        return self.digits.find(data_dir)
+
+    def facts(self, data_dir: Path | None = None) -> Facts:
+        """Shape, classes and cells."""
+        layout = self._laid_out()
+        return replace(super().facts(data_dir), cells=(layout.rows, layout.columns))
+
+    def _laid_out(self) -> Layout:
+        if self.layout is None:
+            raise UsageError(f"{self.name.partition(':')[0]} has no layout; write {self.name}, {self.examples}")
+        return self.layout
 
 
 def halved(digits: ImageSet) -> ImageSet:

@@ -5,7 +5,7 @@ Whether anything was in a cell is told by `identify`, if the model has that head
 
 from collections.abc import Iterable
 
-from torch import Tensor, nn
+from torch import nn
 
 from stawm.look.asked import SURE
 from stawm.look.views import VIEWS, View
@@ -16,8 +16,8 @@ from stawm.model.stawm import Episode
 @VIEWS.add("identify")
 def identified(head: nn.Module, answer: Told, episode: Episode, classes: tuple[str, ...]) -> list[View]:
     """The class that is believed most to have been in each cell, or that nothing was there, and how much."""
-    detect, beliefs = episode.answers.get("detect"), _shares(answer)
-    there = _shares(detect)[..., 1].tolist() if isinstance(detect, Told) else [[1.0] * beliefs.shape[1]] * len(beliefs)
+    detect, beliefs = episode.answers.get("detect"), answer.beliefs
+    there = detect.beliefs[..., 1].tolist() if isinstance(detect, Told) else [[1.0] * beliefs.shape[1]] * len(beliefs)
     return [
         View(answer=_cells(_named(*cell, classes) for cell in zip(*row, strict=True)))
         for row in zip(beliefs.tolist(), there, strict=True)
@@ -27,7 +27,7 @@ def identified(head: nn.Module, answer: Told, episode: Episode, classes: tuple[s
 @VIEWS.add("detect")
 def detected(head: nn.Module, answer: Told, episode: Episode, classes: tuple[str, ...]) -> list[View]:
     """Whether anything is believed to have been in each cell; nothing where another head tells that."""
-    shares = _shares(answer).tolist()
+    shares = answer.beliefs.tolist()
     if "identify" in episode.answers:
         return [View() for _ in shares]
     return [View(answer=_cells(_best(share, ("nothing", "something")) for share in row)) for row in shares]
@@ -39,12 +39,8 @@ def located(head: nn.Module, answer: Told, episode: Episode, classes: tuple[str,
     cells = tuple(f"cell {number}" for number in range(1, answer.logits.shape[-1] + 1))
     return [
         View(answer={name: _told(*_best(belief, cells)) for name, belief in zip(classes, row, strict=True)})
-        for row in _shares(answer).tolist()
+        for row in answer.beliefs.tolist()
     ]
-
-
-def _shares(answer: Told) -> Tensor:
-    return answer.logits.float().softmax(-1).cpu()
 
 
 def _named(belief: list[float], there: float, classes: tuple[str, ...]) -> tuple[str, float]:

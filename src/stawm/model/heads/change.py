@@ -76,7 +76,6 @@ class Change(QuestionHead):
         score(f"{NAME}_error", "error: same or different"),
         score(f"{NAME}_where_error", "error: where it changed"),
     )
-    prompt = "Same or different, and where?"
     compares = True
 
     def __init__(self, config: QuestionConfig, memory: int, questions: int, answers: int, dropout: float) -> None:

@@ -20,7 +20,6 @@ class Detect(QuestionHead):
     """A question for each cell; the answers are no and yes."""
 
     measured = (score("detect_error", "error: was anything here"),)
-    prompt = "Was anything here?"
 
     @staticmethod
     def sizes(config: QuestionConfig) -> tuple[int, int]:

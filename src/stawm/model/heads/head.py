@@ -143,11 +143,6 @@ class Query(nn.Module):
         self.dropout = nn.Dropout(0.0 if order == "none" else dropout)
         self.order: Order = order
 
-    @property
-    def bound(self) -> float:
-        """The most that a number of it can be in training: dropout enlarges what it keeps, and ReLU6 ends at 6."""
-        return 6.0 if self.order == "before" else 6.0 / (1 - self.dropout.p)
-
     def forward(self, context: Float[Tensor, "batch features"]) -> Float[Tensor, "batch memory"]:
         """ReLU6 of a linear map of the context."""
         projected = self.project(context.detach())

@@ -20,7 +20,6 @@ class Identify(QuestionHead):
     """A question for each cell, an answer for each class."""
 
     measured = (score("identify_error", "error: what was at this place"),)
-    prompt = "What was at this place?"
 
     @staticmethod
     def sizes(config: QuestionConfig) -> tuple[int, int]:

@@ -23,7 +23,6 @@ class Locate(QuestionHead):
     """A question for each class, an answer for each cell."""
 
     measured = (score("locate_error", "error: where was this"),)
-    prompt = "Where was this?"
 
     @staticmethod
     def sizes(config: QuestionConfig) -> tuple[int, int]:

@@ -48,6 +48,11 @@ class Told(Answer):
     looked: Int[Tensor, "batch seen"] | None
     """The cell in which the middle of each glimpse was; -1 if outside the picture."""
 
+    @property
+    def beliefs(self) -> Float[Tensor, "batch question answer"]:
+        """How much each answer is believed."""
+        return self.logits.float().softmax(-1)
+
 
 class Questions(nn.Module):
     """A query for each question: ReLU6 of a learnt vector, whatever the picture; or one for all of them."""
@@ -66,8 +71,6 @@ class QuestionHead(Head, ABC):
     """Two layers from what a question recalls to the answer."""
 
     Config: ClassVar[type[HeadConfig]] = QuestionConfig
-    prompt: ClassVar[str]
-    """The question, for people."""
 
     def __init__(self, config: QuestionConfig, memory: int, questions: int, answers: int, dropout: float) -> None:
         super().__init__()
