@@ -12,6 +12,7 @@ install_import_hook("stawm", "typechecker.checked")
 
 import os  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
@@ -39,3 +40,14 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         changed.setenv("STAWM_CACHE", str(tmp_path_factory.mktemp("cache")))
         changed.delenv("STAWM_DATA", raising=False)
         yield
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Where a test puts a folder of pictures."""
+    return tmp_path / "mine"

@@ -19,6 +19,7 @@ from stawm.model.heads.draw import Drawing
 from stawm.model.heads.head import Batch
 from stawm.store.weights import load
 from stawm.training.fit import fit
+from tiny_learning import taught, total
 from tiny_model import SMALL, heads
 from tiny_run import digits, with_data, with_model, with_training
 
@@ -102,10 +103,7 @@ def test_a_handful_of_digits_is_drawn_by_heart() -> None:
     images = batch_of(digits(8, 8).train, torch.arange(8)).images
     model, objective = build(VAE.model), Drawing(beta=0.1)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(200):
-        optimiser.zero_grad()
-        sum(objective.terms(model(images).answers["draw"], Batch(images, None)).values()).backward()  # pyright: ignore[reportAttributeAccessIssue]
-        optimiser.step()
+    taught(optimiser, lambda: total(objective.terms(model(images).answers["draw"], Batch(images, None))), 200)
     drawn = model.eval()(images).answers["draw"].canvas
     assert (drawn - images).square().mean() < 0.6 * images.var(0, correction=0).mean()
 

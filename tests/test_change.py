@@ -22,6 +22,7 @@ from stawm.model.heads.question import QuestionConfig, Told
 from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Stawm
 from stawm.training.engine import optimiser_for
+from tiny_learning import taught, total
 from tiny_model import silent
 from tiny_seed import SHIFT
 
@@ -81,13 +82,8 @@ def learnt() -> tuple[Stawm, Batch, list[float]]:
     model, judge = build(experiment.model), judge_of(experiment)
     assert isinstance(model, Stawm)
     batch = batch_of(load_data(BASE.data.name).train, torch.arange(24))
-    optimiser, losses = optimiser_for(model, experiment.training), []
-    for _ in range(250):
-        optimiser.zero_grad()
-        loss = torch.stack(list(judge.terms(model(batch.images), batch).values())).sum()
-        loss.backward()
-        optimiser.step()
-        losses.append(float(loss.detach()))
+    optimiser = optimiser_for(model, experiment.training)
+    losses = taught(optimiser, lambda: total(judge.terms(model(batch.images), batch)), 250)
     return model.eval(), batch, losses
 
 

@@ -35,7 +35,6 @@ def digits_in(image: torch.Tensor, known: ChangeSet) -> dict[int, tuple[int, int
 def test_only_the_digit_that_the_labels_name_is_another(name: str) -> None:
     """By pixels: in unchanged cells the ink is the same, wherever it lies; in the changed one it is not."""
     known = change_set(name)
-    assert known.digits is not None
     images, labels = pairs(known.digits, known.layout, known.items, 60, torch.Generator().manual_seed(SHIFT))
     before, after = labels.chunk(2, 1)
     assert ((before != after).sum(1) <= 1).all()
@@ -56,7 +55,7 @@ def test_only_the_digit_that_the_labels_name_is_another(name: str) -> None:
 def test_digits_are_those_of_the_labels() -> None:
     """The pixels of every cell of both scenes are those of some digit of the class that the labels name."""
     known = change_set("changes:2x2:4")
-    assert known.digits is not None and known.digits.labels is not None
+    assert known.digits.labels is not None
     images, labels = pairs(known.digits, known.layout, known.items, 20, torch.Generator().manual_seed(SHIFT))
     cells = images[:, 0].unfold(1, SIDE, SIDE).unfold(2, SIDE, SIDE).flatten(1, 2)
     for pixels, label in zip(cells.flatten(0, 1), labels.flatten(), strict=True):
@@ -81,11 +80,10 @@ def test_another_epoch_has_other_pairs_and_held_out_ones_are_of_other_digits() -
     assert torch.equal(first.images, second.images) and not torch.equal(first.images, other.images)
     digits = load_data("mnist-5k")
     for part, known in ((splits.train, digits.train), (splits.test, digits.test)):
-        assert isinstance(part, ChangeSet) and part.digits is not None
+        assert isinstance(part, ChangeSet)
         assert torch.equal(part.digits.images, halved(known).images)
     train, validation, _ = hold_out(splits, 500)
     assert isinstance(train, ChangeSet) and isinstance(validation, ChangeSet)
-    assert train.digits is not None and validation.digits is not None
     assert (len(train.digits), len(validation.digits)) == (3500, 500)
     assert train.images.shape[1:] == validation.images.shape[1:] == (1, 56, 28)
 

@@ -9,6 +9,7 @@ from PIL import Image
 from stawm.cli import main
 from stawm.cli.grid_progress import LiveGrid, PlainGrid, watch
 from stawm.cli.recall import spelled_out
+from stawm.cli.vary import with_words
 from stawm.compare.grid import plan_grid
 from stawm.compare.outcome import Outcome, write_outcome
 from stawm.compare.plan import Plan, read_plan, write_plan
@@ -99,6 +100,13 @@ def test_every_rule_is_compared_unless_some_are_named(tmp_path: Path, capsys: py
     assert [side["name"] for side in found["sides"]] == ["memory.rule", "pairs"], "the size is given for all"
     assert found["sides"][0]["labels"] == list(MEMORIES)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("rule", MEMORIES)
+def test_values_and_the_words_for_them_are_one_task(rule: str):
+    own = {"memory.rule": rule, "pairs": 3, "memory.size": 12}
+    wanted = with_words(QUICK, {name: str(value) for name, value in own.items()})
+    assert with_words(QUICK, own) == wanted != QUICK
 
 
 def test_short_names_are_spelled_out():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stawm.cli.vary import axes_of, axis_of, seeds_of, with_words
+from stawm.cli.vary import axis_of, seeds_of, with_words
 from stawm.compare.grid import plan_grid
 from stawm.compare.matching import TOLERANCE
 from stawm.compare.plan import PLAN, Axis, Plan, Value, read_plan, write_plan
@@ -49,6 +49,19 @@ def test_words_that_say_nothing_are_refused(words: str):
         axis_of(words)
 
 
+def test_labels_may_have_several_words():
+    axis = axis_of("left out: nothing at all: x=1 | windows of 0.4: y=2 z=3 3")
+    assert axis == Axis(
+        "left out", (Value("nothing at all", {"x": "1"}), Value("windows of 0.4", {"y": "2", "z": "3 3"}))
+    )
+
+
+@pytest.mark.parametrize(("words", "part"), [("a: x=1 | b y=2", "'b y=2'"), ("x=1 | a: b: y=2", "'a: b: y=2'")])
+def test_the_part_that_cannot_be_read_is_named(words: str, part: str):
+    with pytest.raises(UsageError, match=f"cannot be read at {part}"):
+        axis_of(words)
+
+
 def test_seeds():
     assert seeds_of("0,3, 5") == (0, 3, 5)
     with pytest.raises(UsageError, match="'0,x'"):
@@ -60,6 +73,8 @@ def test_an_axis_told_is_the_axis():
         "model.memory.size=64,128",
         "rule: slow: m.rule=hebb f=4 4 | delta: m.rule=delta",
         "s: s: x=1 | t: x=2",
+        "m.rule=hebb m.delta=0.1 | m.rule=delta",
+        "what is left out: nothing at all: x=1 | windows of 0.4: x=2",
     ):
         axis = axis_of(words)
         assert axis_of(axis.told()) == axis
@@ -88,7 +103,7 @@ def test_every_combination_is_a_cell_with_its_settings():
 
 
 def test_words_and_values_make_the_same_cells():
-    words = plan_grid(TRAINING, axes_of(["model.memory.size=12,16"]), (0, 1), change=with_words)
+    words = plan_grid(TRAINING, [axis_of("model.memory.size=12,16")], (0, 1), change=with_words)
     assert [cell.task for cell in words.cells] == [cell.task for cell in grid().cells]
 
 
@@ -115,7 +130,7 @@ def test_mistakes_are_told_before_anything_runs(vary: dict[str, object], named: 
 )
 def test_wrong_words_are_one_line(words: str, named: str):
     with pytest.raises(UsageError, match=named) as told:
-        plan_grid(TRAINING, axes_of([words]), change=with_words)
+        plan_grid(TRAINING, [axis_of(words)], change=with_words)
     assert "\n" not in str(told.value)
     assert "──" not in str(told.value)
 

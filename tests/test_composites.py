@@ -80,7 +80,6 @@ def test_what_is_held_out_is_made_of_other_pictures_and_always_the_same(splits: 
     assert isinstance(train, CompositeSet) and isinstance(test, CompositeSet)
     assert (len(train), len(test)) == (30, 12)
     fashion, cifar = tiny_fashion().record, tiny_cifar().record
-    assert train.garments is not None and test.garments is not None and test.photographs is not None
     assert (len(train.garments), len(test.garments), len(test.photographs)) == (20, 10, 4)
     assert {train.garments.name, test.photographs.name} == {fashion.name, cifar.name}
     again = module.composites(test.garments, test.photographs, 12, known=True)
@@ -104,7 +103,6 @@ def test_masks_are_for_measuring_and_never_for_learning(splits: Splits) -> None:
 def test_garments_and_photographs_are_held_out_for_validation(splits: Splits) -> None:
     train, validation, split = hold_out(splits, 5)
     assert split == "validation" and isinstance(train, CompositeSet) and isinstance(validation, CompositeSet)
-    assert train.garments is not None and validation.garments is not None and validation.photographs is not None
     assert (len(train.garments), len(validation.garments), len(validation.photographs)) == (15, 5, 5)
     assert train.masks is None and validation.masks is not None and len(validation) == 12
     with pytest.raises(DataError, match="20 photographs"):

@@ -13,12 +13,7 @@ from stawm.data.sets.celeba import face
 from stawm.errors import DataError
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("STAWM_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def faces(folder: Path, count: int = 40, size: tuple[int, int] = (178, 218)) -> Path:

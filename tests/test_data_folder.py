@@ -13,15 +13,7 @@ from stawm.data.sets.folder import split_folder
 from stawm.errors import DataError, UsageError
 from tiny_folders import classes, grey, load
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "mine"
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_class_folders_give_labels_and_a_tenth_of_each_is_held_out(root: Path) -> None:

@@ -13,16 +13,7 @@ from stawm.errors import DataError
 from tiny_folders import classes, grey, load, only, twice
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "mine"
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_wide_and_tall_pictures_are_cropped_about_the_centre(root: Path) -> None:

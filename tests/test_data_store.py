@@ -15,15 +15,7 @@ from stawm.data.store import key_of
 from stawm.errors import StorageError
 from tiny_folders import classes, grey, load
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAWM_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "mine"
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_the_cache_is_memory_mapped_and_used_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

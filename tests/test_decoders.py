@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stawm.vision.decoders import ConvDecoder
 from stawm.vision.encoders import ConvEncoder
 from stawm.vision.norms import GlimpseNorm
+from tiny_learning import taught
 
 BLOCKS = pytest.mark.parametrize("block", ["norm3", "plain4"])
 
@@ -110,10 +111,7 @@ def test_a_decoder_can_learn_one_sketch(block: str) -> None:
     features = torch.randn(4, mirror.features)
     target = ((torch.arange(9)[:, None] + torch.arange(12)) % 2).float().expand(4, 2, 9, 12)
     optimiser = torch.optim.Adam(mirror.parameters(), 0.02)
-    for _ in range(150):
-        optimiser.zero_grad()
-        F.mse_loss(mirror(features), target).backward()
-        optimiser.step()
+    taught(optimiser, lambda: F.mse_loss(mirror(features), target), 150)
     assert F.mse_loss(mirror(features), target).item() < 0.12
 
 

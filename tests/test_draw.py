@@ -12,6 +12,7 @@ from oracle_draw import naive_bank, naive_read, naive_write
 from stawm.baselines.draw import Draw, DrawWriterConfig, EvidenceBound
 from stawm.model.heads.draw import DrawConfig
 from stawm.model.heads.head import Batch
+from tiny_learning import taught, total
 from tiny_seed import SHIFT
 
 GREY = DrawWriterConfig(write=2, binary=False)
@@ -123,11 +124,7 @@ def test_a_handful_of_pictures_is_drawn_by_heart() -> None:
     sizes = {"latent": 4, "glimpses": 3, "glimpse_size": (3, 3), "hidden": 32}
     model = Draw((1, 8, 8), config=DrawWriterConfig(write=4), **sizes)
     objective, optimiser = EvidenceBound(), torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(100):
-        optimiser.zero_grad()
-        terms = objective.terms(model(images.repeat(4, 1, 1, 1)).answers["draw"], Batch(images, None))
-        torch.stack([*terms.values()]).sum().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 20.0)
-        optimiser.step()
+    shown, batch = images.repeat(4, 1, 1, 1), Batch(images, None)
+    taught(optimiser, lambda: total(objective.terms(model(shown).answers["draw"], batch)), 100, clip=20.0)
     drawn = model.eval()(images).answers["draw"].canvas
     assert (drawn - images).square().mean() < 0.3 * images.var(0, correction=0).mean()

@@ -7,6 +7,7 @@ from oracle_draw import naive_bank, naive_read
 from stawm.baselines.draw_reader import DrawReader
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
+from tiny_learning import taught, total
 from tiny_seed import SHIFT
 
 
@@ -60,9 +61,5 @@ def test_a_handful_of_pictures_is_learnt() -> None:
     model = DrawReader((1, 12, 12), classes=2, glimpses=2, glimpse_size=(4, 4), hidden=32)
     batch, judge = Batch(images, labels), Classification()
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(100):
-        optimiser.zero_grad()
-        judge.terms(model(images).answers["classify"], batch)["cross_entropy"].backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+    taught(optimiser, lambda: total(judge.terms(model(images).answers["classify"], batch)), 100, clip=1.0)
     assert judge.scores(model(images).answers["classify"], batch)["error"].mean() < 0.2

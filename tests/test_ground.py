@@ -11,7 +11,7 @@ from stawm.data.prepare import ground
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.98, 1.0])
 def test_a_quantile_by_counting_is_numpys(size: int, share: float) -> None:
     numbers = np.random.default_rng(size).integers(0, 40, size).astype(np.uint8)
-    assert ground._quantile(numbers, share) == pytest.approx(np.quantile(numbers, share))
+    assert ground._counted_quantile(ground.counts_of(numbers), share) == pytest.approx(np.quantile(numbers, share))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (9, 12)])

@@ -12,7 +12,7 @@ from torch import Tensor
 from stawm.data.image_set import image_set
 from stawm.experiments.experiment import DataConfig, Experiment, ImageConfig
 from stawm.store.weights import export
-from stawm.vision.masks import explained, overlap
+from stawm.vision.masks import overlap
 from tiny_drawing import drawing_config, drawing_model
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
@@ -29,14 +29,22 @@ def things(count: int, noise: float = 0.05) -> tuple[Tensor, Tensor]:
     return (images + noise * torch.randn_like(images)).clamp(0, 1), truths
 
 
+def test_what_two_colours_explain_is_the_variance_that_is_gone() -> None:
+    images, covers = torch.rand(6, 3, 9, 8, dtype=torch.float64), torch.rand(6, 9, 8) < 0.4
+    for image, mask, share in zip(images, covers, masks.explained(images, covers).tolist(), strict=True):
+        total = ((image - image.mean((1, 2), keepdim=True)) ** 2).sum()
+        left = sum(((part - part.mean(1, keepdim=True)) ** 2).sum() for part in (image[:, mask], image[:, ~mask]))
+        assert share == pytest.approx(float(1 - left / total))
+
+
 def test_otsu_finds_the_threshold_that_explains_most() -> None:
     """Against every threshold, tried in turn."""
     images = torch.rand(3, 3, 12, 15)
     grey = (images.mean(1, keepdim=True) * 255).round()
     found = masks.otsu(images)
     assert torch.equal(found[:, 0], ~found[:, 1])
-    tried = torch.stack([explained(grey.double(), grey[:, 0] > level) for level in range(255)])
-    torch.testing.assert_close(explained(grey.double(), found[:, 0]), tried.amax(0))
+    tried = torch.stack([masks.explained(grey.double(), grey[:, 0] > level) for level in range(255)])
+    torch.testing.assert_close(masks.explained(grey.double(), found[:, 0]), tried.amax(0))
 
 
 def test_clusters_are_those_of_the_nearest_centre() -> None:

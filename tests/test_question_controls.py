@@ -28,6 +28,7 @@ from stawm.model.heads.question import Asked, QuestionConfig, QuestionHead
 from stawm.model.stawm import Stawm
 from stawm.store.weights import export
 from stawm.training.fit import fit
+from tiny_learning import taught, total
 from tiny_model import small, stawm
 from tiny_seed import SHIFT
 
@@ -59,10 +60,7 @@ def model(scenes: ImageSet) -> Stawm:
     model, judge = stawm(TINY.model), judge_of(TINY)
     batch = batch_of(scenes, torch.arange(COUNT))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(80):
-        optimiser.zero_grad()
-        torch.stack(list(judge.terms(model(batch.images), batch).values())).sum().backward()
-        optimiser.step()
+    taught(optimiser, lambda: total(judge.terms(model(batch.images), batch)), 80)
     return model.eval()
 
 

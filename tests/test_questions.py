@@ -19,6 +19,7 @@ from stawm.model.heads.locate import Locate
 from stawm.model.heads.question import QuestionConfig, Told, cells_of
 from stawm.model.stawm import Stawm
 from stawm.training.engine import optimiser_for
+from tiny_learning import taught, total
 from tiny_seed import SHIFT
 
 CELLS = torch.tensor([[3, -1, 3, 7], [0, 1, 2, 3]])
@@ -104,13 +105,7 @@ def learnt() -> tuple[Stawm, Batch, list[float]]:
     assert scenes.labels is not None
     batch = Batch(scenes.images[:24].float() / 255, scenes.labels[:24])
     optimiser = optimiser_for(model, experiment.training)
-    losses = []
-    for _ in range(100):
-        optimiser.zero_grad()
-        loss = torch.stack(list(judge.terms(model(batch.images), batch).values())).sum()
-        loss.backward()
-        optimiser.step()
-        losses.append(float(loss.detach()))
+    losses = taught(optimiser, lambda: total(judge.terms(model(batch.images), batch)), 100)
     return model.eval(), batch, losses
 
 

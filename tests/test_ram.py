@@ -11,6 +11,7 @@ from torch import Tensor
 from stawm.baselines.ram import Attended, Hybrid, Ram, RamConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.head import Batch
+from tiny_learning import taught, total
 from tiny_seed import SHIFT
 
 SETTINGS = RamConfig(scales=2, features=5, deviation=0.3, reinforce=0.7, baseline=0.4)
@@ -163,10 +164,7 @@ def test_it_learns_where_to_look(core: str) -> None:
     model = Ram((1, 13, 13), classes=2, glimpses=2, glimpse_size=(4, 4), hidden=16, config=config)
     batch, judge = Batch(images, labels), Hybrid()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(250):
-        optimiser.zero_grad()
-        torch.stack([*judge.terms(model(images).answers["classify"], batch).values()]).sum().backward()
-        optimiser.step()
+    taught(optimiser, lambda: total(judge.terms(model(images).answers["classify"], batch)), 250)
     looked = model.eval()(images)
     answer = looked.answers["classify"]
     assert isinstance(answer, Attended)

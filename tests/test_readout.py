@@ -15,6 +15,7 @@ from stawm.experiments.experiment import ModelConfig
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.readout import MemoryReadout, Readout
 from stawm.model.stawm import Stawm
+from tiny_learning import taught
 from tiny_model import SMALL, heads, silent
 
 CONFIGS = {
@@ -54,10 +55,8 @@ def readout_of(model: Model) -> Readout[BetaVae] | MemoryReadout:
 def taught_once(readout: nn.Module, pictures: Tensor) -> None:
     readout.train()
     optimiser = torch.optim.Adam([weight for weight in readout.parameters() if weight.requires_grad], lr=1e-2)
-    for _ in range(3):
-        optimiser.zero_grad()
-        F.cross_entropy(readout(pictures).answers["classify"].logits[:, -1], torch.arange(len(pictures)) % 4).backward()
-        optimiser.step()
+    wanted = torch.arange(len(pictures)) % 4
+    taught(optimiser, lambda: F.cross_entropy(readout(pictures).answers["classify"].logits[:, -1], wanted), 3)
 
 
 @pytest.mark.parametrize("kind", CONFIGS)

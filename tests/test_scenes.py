@@ -22,7 +22,7 @@ def scene_set(name: str) -> SceneSet:
 def test_the_ink_of_a_scene_is_that_of_its_digits(name: str) -> None:
     """As many digits as asked for, each in its own cell, and none covers a pixel of another."""
     scenes = scene_set(name)
-    assert scenes.labels is not None and scenes.digits is not None
+    assert scenes.labels is not None
     assert ((scenes.labels >= 0).sum(1) == scenes.items[1]).all()
     assert scenes.images.shape[1:] == find_data(name).shape
     chance, again = torch.Generator().manual_seed(5), torch.Generator().manual_seed(5)
@@ -37,7 +37,7 @@ def test_the_ink_of_a_scene_is_that_of_its_digits(name: str) -> None:
 def test_a_digit_lies_in_the_cell_that_names_it(name: str) -> None:
     """Found by search: the place where a digit's own pixels are, which is unique enough to try all of them."""
     scenes = scene_set(name)
-    assert scenes.digits is not None and scenes.digits.labels is not None
+    assert scenes.digits.labels is not None
     layout = scenes.layout
     images, labels = made(scenes.digits, layout, scenes.items, 12, torch.Generator().manual_seed(3))
     chosen = torch.randint(len(scenes.digits), (12, scenes.items[1]), generator=torch.Generator().manual_seed(3))
@@ -66,7 +66,6 @@ def test_scenes_to_learn_from_and_held_out_share_no_digit() -> None:
     splits = load_data("scenes:2x2:4")
     assert isinstance(splits.train, SceneSet) and isinstance(splits.test, SceneSet)
     for part, known in ((splits.train, digits.train), (splits.test, digits.test)):
-        assert part.digits is not None
         assert torch.equal(part.digits.images, halved(known).images)
 
 
@@ -75,7 +74,6 @@ def test_digits_are_held_out_for_validation_and_not_scenes() -> None:
     train, validation, split = hold_out(splits, 500)
     assert split == "validation"
     assert isinstance(train, SceneSet) and isinstance(validation, SceneSet)
-    assert train.digits is not None and validation.digits is not None
     assert (len(train.digits), len(validation.digits)) == (3500, 500)
     with pytest.raises(DataError, match="4000 digits"):
         hold_out(Splits(splits.train, splits.test), 4000)

@@ -126,7 +126,7 @@ def test_bodies_that_arrive_are_limited_together_and_the_slowest_make_room():
 
 
 def test_slow_bodies_take_no_place_from_those_that_have_arrived():
-    with asking(settings=replace(QUIET, queue=1, pictures=1, batch=1, timeout=1)) as client:
+    with asking(settings=replace(QUIET, queue=1, pictures=1, batch=1, timeout=60)) as client:
         slow = [client.asking("POST", "/api/look", iter([b"{", 0.2, b"}"]), JSON) for _ in range(50)]
         *answers, good = client.all([*slow, client.asking("POST", "/api/look", look_body(png()), JSON)])
         assert good.status == 200

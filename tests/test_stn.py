@@ -12,6 +12,7 @@ from stawm.experiments.presets import preset
 from stawm.model.heads.classify import Classification, ClassifyConfig
 from stawm.model.heads.head import Batch
 from stawm.training.engine import optimiser_for
+from tiny_learning import taught, total
 from tiny_seed import SHIFT
 
 CONFIG = ModelConfig(
@@ -69,10 +70,7 @@ def test_it_learns_and_moves() -> None:
         image[:, top : top + 2, left : left + 2] = 1.0
     model, batch, judge = small(), Batch(images, labels), Classification()
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(60):
-        optimiser.zero_grad()
-        torch.stack([*judge.terms(model(images).answers["classify"], batch).values()]).sum().backward()
-        optimiser.step()
+    taught(optimiser, lambda: total(judge.terms(model(images).answers["classify"], batch)), 60)
     looked = model.eval()(images)
     assert judge.scores(looked.answers["classify"], batch)["error"].mean() < 0.2
     assert (looked.poses - torch.eye(2, 3)).abs().amax((1, 2, 3)).min() > 1e-3
