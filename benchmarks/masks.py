@@ -35,7 +35,7 @@ from stawm.data.image_set import part_of
 from stawm.model.heads.draw import DrawingHead, Drawn, sampled
 from stawm.model.stawm import Stawm
 from stawm.store.weights import load_trained
-from stawm.vision.masks import HALF, clearance, contrast, explained, overlap, quality
+from stawm.vision.masks import HALF, clearance, contrast, overlap, quality
 
 AT_ONCE = 50
 CLUSTERS, ROUNDS = 4, 15
@@ -202,6 +202,20 @@ def together(rows: list[Row]) -> Judged:
     names = set.intersection(*(set(row.judged.told) for row in rows))
     joined = {name: torch.cat([row.judged.told[name] for row in rows]) for name in rows[0].judged.told if name in names}
     return Judged(joined, torch.cat([row.judged.own for row in rows]))
+
+
+def explained(images: Pictures, masks: Bool[Tensor, "count height width"]) -> Float[Tensor, " count"]:
+    """The share of the picture's variance that is gone if inside and outside have a mean colour each, not one for both.
+
+    The criterion that Otsu's threshold maximises, for any mask.
+    """
+    pixels, inside = images.flatten(2), masks.flatten(1)[:, None].to(images)
+    count = inside.shape[-1]
+    shares = torch.stack([inside.mean(-1), 1 - inside.mean(-1)], -1)
+    sums = torch.stack([(pixels * inside).sum(-1), (pixels * (1 - inside)).sum(-1)], -1)
+    means, whole = sums / (count * shares).clamp(min=1), pixels.mean(-1, keepdim=True)
+    between = (shares * (means - whole).square()).sum((1, 2))
+    return between / pixels.var(-1, correction=0).sum(1).clamp(min=1e-12)
 
 
 def measured(
