@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.baselines.rival import RIVALS, Rival, RivalConfig, Site
+from stawm.model.dropout import Dropout
 from stawm.model.heads.classify import Belief
 from stawm.model.heads.head import Answered
 from stawm.model.stawm import Encoder
@@ -22,7 +23,7 @@ class PlainCnn(Rival):
     def __init__(self, encoder: Encoder, *, classes: int, hidden: int, dropout: float) -> None:
         """A classifier on top of `encoder`."""
         super().__init__()
-        self.takes, self.encoder, self.dropout = encoder.takes, encoder, nn.Dropout(dropout)
+        self.takes, self.encoder, self.dropout = encoder.takes, encoder, Dropout(dropout)
         self.hidden = nn.Linear(encoder.features, hidden)
         self.classify = nn.Linear(hidden, classes)
 

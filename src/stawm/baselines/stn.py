@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from stawm.baselines.rival import RIVALS, Looked, Rival, RivalConfig, Site
+from stawm.model.dropout import Dropout
 from stawm.model.heads.classify import Belief
 from stawm.model.policy import Emitter
 from stawm.model.stawm import Encoder
@@ -19,7 +20,7 @@ class Localiser(nn.Module):
     def __init__(self, encoder: Encoder, hidden: int, dropout: float, scale: float) -> None:
         """A localiser whose poses start at the identity times `scale`."""
         super().__init__()
-        self.encoder, self.dropout = encoder, nn.Dropout(dropout)
+        self.encoder, self.dropout = encoder, Dropout(dropout)
         self.hidden = nn.Linear(encoder.features, hidden)
         self.emitter = Emitter(hidden, dropout, scale)
 
@@ -49,7 +50,7 @@ class SpatialTransformer(Rival):
         """A model of these networks; `encoder` takes glimpses of `glimpse_size`."""
         super().__init__()
         self.takes, self.size = policy.encoder.takes, glimpse_size
-        self.policy, self.encoder, self.dropout = policy, encoder, nn.Dropout(dropout)
+        self.policy, self.encoder, self.dropout = policy, encoder, Dropout(dropout)
         self.hidden = nn.Linear(encoder.features, hidden)
         self.classify = nn.Linear(hidden, classes)
 

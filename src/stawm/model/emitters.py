@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.model.dropout import Dropout
 from stawm.precision import exact
 from stawm.vision.glimpse import identity_pose
 
@@ -31,7 +32,7 @@ class Emitter(nn.Module):
         """Two linear layers, the first `hidden`/2 wide; poses start at the identity times `scale`."""
         super().__init__()
         self.narrow = nn.Linear(hidden, hidden // 2)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.pose = nn.Linear(hidden // 2, 6)
         nn.init.zeros_(self.pose.weight)
         with torch.no_grad():
@@ -81,7 +82,7 @@ class SalientEmitter(nn.Module):
         super().__init__()
         self.scale = scale
         self.narrow = nn.Linear(hidden, hidden // 2)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.key = nn.Linear(channels, KEY, bias=False)
         self.query = nn.Linear(hidden // 2, KEY)
         self.window = nn.Linear(hidden // 2, 3)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from stawm.model.cell import Cell
+from stawm.model.dropout import Dropout
 from stawm.model.emitters import Emitter, SalientEmitter
 from stawm.vision.glimpse import inverse
 
@@ -68,7 +69,7 @@ class Policy(nn.Module):
         """
         super().__init__()
         self.first = nn.Linear(features, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.emission = Cell(hidden, hidden)
         self.aggregator = Cell(hidden, hidden)
         self.draws = draws

@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 
 from stawm.errors import UsageError
 from stawm.memory.protocol import Memory
+from stawm.model.dropout import Dropout
 from stawm.model.heads.classify import Classified
 from stawm.model.heads.head import Answer, Answered, Head, Scene
 from stawm.model.policy import Policy
@@ -128,7 +129,7 @@ class Stawm(nn.Module):
         self.compares = tuple(name for name, head in heads.items() if head.compares)
         self.glimpses, self.glimpse_size, self.where_from, self.scales = glimpses, glimpse_size, where, scales
         self.features = nn.Linear(glimpse.features, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
         self.where = nn.Linear(hidden if where == "emission" else 6, memory.size)
         if taken := [name for name, _ in self.named_children() if name in heads]:

@@ -86,7 +86,7 @@ class ConvDecoder(nn.Module):
         for layer, convolution in enumerate(self.convolutions):
             maps = _transposed(convolution, maps)
             if self.norms:
-                parts = zip(maps.unflatten(0, (len(looks), -1)).unbind(), looks, strict=True)
+                parts = zip(maps.chunk(len(looks)), looks, strict=True)
                 maps = torch.cat([self.norms[layer](part, number) for part, number in parts])
             if layer < last:
                 maps = F.relu(maps, inplace=True)
@@ -98,4 +98,8 @@ def _transposed(convolution: nn.Module, maps: Tensor) -> Tensor:
     assert isinstance(convolution, nn.ConvTranspose2d) and not isinstance(convolution.padding, str)
     size = (convolution.stride, convolution.padding, convolution.output_padding)
     result = F.conv_transpose2d(maps, convolution.weight, None, *size)
-    return result if convolution.bias is None else result.add_(convolution.bias[:, None, None])
+    if convolution.bias is None:
+        return result
+    return result.add_(
+        convolution.bias.to(result.dtype)[:, None, None]
+    )  # Of one type: mixed, it takes twelve times as long.

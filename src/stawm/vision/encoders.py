@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.convolution import convolve
 from stawm.vision.images import Takes
-from stawm.vision.layout import channels_last
+from stawm.vision.layout import channels_last, flat
 from stawm.vision.norms import GlimpseNorm
 
 Block = Literal["norm3", "plain4"]
@@ -70,11 +71,11 @@ class ConvEncoder(nn.Module):
         """The features of each picture, as seen on look number `glimpse`."""
         maps = channels_last(images)
         for layer, convolution in enumerate(self.convolutions):
-            maps = convolution(maps)
+            maps = convolve(convolution, maps)
             if self.norms:
                 maps = self.norms[layer](maps, glimpse)
             maps = F.relu(maps, inplace=True)
-        return maps.flatten(1)
+        return flat(maps)
 
     @property
     def cells(self) -> Float[Tensor, "cell 2"]:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import UsageError
+from stawm.model.dropout import Dropout
 from stawm.ranges import AT_LEAST_0
 from stawm.registry import Registry
 from stawm.vision.decoders import ConvDecoder
@@ -140,7 +141,7 @@ class Query(nn.Module):
         """A query of `memory` numbers from `features` context features; `order` says when some are dropped."""
         super().__init__()
         self.project = nn.Linear(features, memory)
-        self.dropout = nn.Dropout(0.0 if order == "none" else dropout)
+        self.dropout = Dropout(0.0 if order == "none" else dropout)
         self.order: Order = order
 
     def forward(self, context: Float[Tensor, "batch features"]) -> Float[Tensor, "batch memory"]:

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
+from stawm.model.dropout import Dropout
 from stawm.model.heads.head import Answer, Batch, Head, HeadConfig, Host, Objective, Scene, Score
 from stawm.ranges import WIDTH, Range
 
@@ -76,7 +77,7 @@ class QuestionHead(Head, ABC):
         super().__init__()
         self.config = config
         self.query = Questions(questions, memory, constant=config.query == "constant")
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.read = nn.Linear(memory, memory)
         self.answer = nn.Linear(memory, answers)
 

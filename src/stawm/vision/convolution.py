@@ -1,0 +1,106 @@
+"""Convolutions of small maps as products: on a CPU quicker than those of its library, and the same but for rounding."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from stawm.precision import exact, is_mixed
+
+CACHED = 2304 << 10
+"""Bytes of patches that a product may have: beyond them, copying them and adding them up takes what it saves."""
+
+
+def convolve(
+    layer: nn.Module, maps: Float[Tensor, "batch channel height width"]
+) -> Float[Tensor, "batch filter down across"]:
+    """`layer(maps)` of an `nn.Conv2d`: as one product where what lies under the kernel is little, else by the library.
+
+    From maps of a few pixels the library takes two to four times as long for gradients as their arithmetic would. The
+    patches of such maps fit into a cache, so that a plain product of them comes near to it (docs/speed.md).
+    """
+    assert isinstance(layer, nn.Conv2d)
+    dtype = torch.get_autocast_dtype(maps.device.type) if is_mixed(maps) else maps.dtype
+    if not _is_product(layer, maps, dtype):
+        return layer(maps)
+    result: Any = _Product.apply(maps, layer.weight, layer.stride[0], dtype)
+    return result
+
+
+def _is_product(layer: nn.Conv2d, maps: Tensor, dtype: torch.dtype) -> bool:
+    learns = maps.requires_grad and torch.is_grad_enabled()
+    if not learns or maps.device.type != "cpu" or torch.compiler.is_compiling() or torch.compiler.is_exporting():
+        return False
+    # Padded kernels, which overlap more, are no quicker as products.
+    plain = layer.bias is None and layer.groups == 1 and layer.dilation == (1, 1) and layer.padding == (0, 0)
+    if not plain or layer.stride[0] != layer.stride[1]:
+        return False
+    places = maps.shape[0]
+    for side, kernel in zip(maps.shape[2:], layer.kernel_size, strict=True):
+        places *= (side - kernel) // layer.stride[0] + 1
+    return 0 < places * layer.weight[0].numel() * dtype.itemsize <= CACHED
+
+
+class _Product(torch.autograd.Function):
+    """Patches · weights: a row for each place of the result, a column for each number under the kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, maps: Tensor, weight: Tensor, stride: int, dtype: torch.dtype) -> Tensor:
+        with exact(maps):
+            seen = maps.to(dtype).permute(0, 2, 3, 1).contiguous()
+            patches = _patches(seen, weight.shape[2:], stride)
+            rows = patches.flatten(3).flatten(0, 2)
+            flat = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0]).to(dtype)
+            size = (patches.shape[0], weight.shape[0], *patches.shape[1:3])
+            found = torch.empty(size, dtype=dtype, memory_format=torch.channels_last)
+            torch.mm(rows, flat, out=found.permute(0, 2, 3, 1).flatten(0, 2))
+        ctx.save_for_backward(rows, flat)
+        ctx.stride, ctx.sizes, ctx.dtypes = stride, (seen.shape, patches.shape), (maps.dtype, weight.dtype)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, gradient: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+        rows, flat = ctx.saved_tensors
+        shape, patches = ctx.sizes
+        of_maps = of_weight = None
+        with exact(gradient):
+            slopes = gradient.permute(0, 2, 3, 1).reshape(-1, flat.shape[1])
+            if ctx.needs_input_grad[0]:
+                gathered = _gathered((slopes @ flat.t()).view(patches), shape, ctx.stride)
+                of_maps = gathered.permute(0, 3, 1, 2).to(ctx.dtypes[0])
+            if ctx.needs_input_grad[1]:
+                found = (slopes.t() @ rows).to(ctx.dtypes[1])
+                of_weight = found.view(-1, *patches[3:]).permute(0, 3, 1, 2)
+        return of_maps, of_weight, None, None
+
+
+def _patches(
+    maps: Float[Tensor, "batch height width channel"], kernel: torch.Size, stride: int
+) -> Float[Tensor, "batch down across kernel_height kernel_width channel"]:
+    """What lies under the kernel at each place, copied: a row of the kernel is one piece of memory."""
+    batch, height, width, channels = maps.shape
+    down, across = ((side - size) // stride + 1 for side, size in zip((height, width), kernel, strict=True))
+    line, row = width * channels, kernel[1] * channels
+    patches = maps.new_empty(batch, down, across, *kernel, channels)
+    steps = (height * line, stride * line, stride * channels, 1)
+    for number in range(kernel[0]):
+        seen = maps.as_strided((batch, down, across, row), steps, maps.storage_offset() + number * line)
+        patches[:, :, :, number] = seen.unflatten(3, (kernel[1], channels))
+    return patches
+
+
+def _gathered(
+    patches: Float[Tensor, "batch down across kernel_height kernel_width channel"], shape: torch.Size, stride: int
+) -> Float[Tensor, "batch height width channel"]:
+    """The sum of all patches, each where it was cut from."""
+    maps = patches.new_zeros(shape)
+    down, across = (stride * (count - 1) + 1 for count in patches.shape[1:3])
+    for row in range(patches.shape[3]):
+        for column in range(patches.shape[4]):
+            maps[:, row : row + down : stride, column : column + across : stride] += patches[:, :, :, row, column]
+    return maps

@@ -1,0 +1,71 @@
+"""Convolutions as products against PyTorch's own, in float64 with gradients; and when they are used."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from stawm.vision import convolution
+from stawm.vision.convolution import convolve
+
+LAYERS = [(1, 4, 3, 1), (3, 5, 3, 2), (2, 4, 4, 2), (2, 3, 2, 3)]
+"""Channels, filters, kernel, stride."""
+
+
+def made(channels: int, filters: int, kernel: int, stride: int, side: tuple[int, int]) -> tuple[nn.Conv2d, Tensor]:
+    torch.manual_seed(0)
+    layer = nn.Conv2d(channels, filters, kernel, stride, bias=False).double()
+    return layer, torch.randn(3, channels, *side, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("side", [(6, 6), (7, 5), (9, 8)])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_numbers_and_gradients_are_those_of_the_layer(layer: tuple[int, int, int, int], side: tuple[int, int]):
+    ours, maps = made(*layer, side)
+    found, truth = convolve(ours, maps), ours(maps)
+    assert "_Product" in type(found.grad_fn).__name__, "the library was asked"
+    torch.testing.assert_close(found, truth, rtol=1e-9, atol=1e-9)
+    assert found.is_contiguous(memory_format=torch.channels_last)
+    weights = torch.randn_like(truth)
+    expected = torch.autograd.grad(truth, [maps, ours.weight], weights)
+    for gradient, wanted in zip(torch.autograd.grad(found, [maps, ours.weight], weights), expected, strict=True):
+        torch.testing.assert_close(gradient, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_maps_that_are_a_part_of_others_are_read_where_they_lie():
+    layer, maps = made(2, 3, 3, 1, (6, 6))
+    part = maps[1:]
+    torch.testing.assert_close(convolve(layer, part), layer(part))
+
+
+def test_a_frozen_layer_or_frozen_maps_cost_nothing_and_pass_the_rest():
+    layer, maps = made(2, 3, 3, 1, (6, 6))
+    layer.requires_grad_(False)
+    (gradient,) = torch.autograd.grad(convolve(layer, maps).sum(), maps)
+    (wanted,) = torch.autograd.grad(layer(maps).sum(), maps)
+    torch.testing.assert_close(gradient, wanted)
+    assert layer.weight.grad is None
+
+
+def test_half_precision_is_that_of_autocast():
+    layer, maps = made(4, 8, 3, 2, (6, 6))
+    layer, maps = layer.float(), maps.detach().float().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        found, truth = convolve(layer, maps), layer(maps)
+    assert found.dtype == truth.dtype == torch.bfloat16
+    torch.testing.assert_close(found, truth, rtol=0.02, atol=0.02)
+    found.float().sum().backward()
+    assert maps.grad is not None and maps.grad.dtype == torch.float32
+    assert layer.weight.grad is not None and layer.weight.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize("how", ["bias", "padding", "groups", "dilation", "large", "no gradient", "evaluation"])
+def test_all_else_is_the_librarys(how: str, monkeypatch: pytest.MonkeyPatch):
+    options = {"bias": {"bias": True}, "padding": {"padding": 1}, "groups": {"groups": 2}, "dilation": {"dilation": 2}}
+    layer = nn.Conv2d(2, 4, 3, **({"bias": False} | options.get(how, {})))
+    maps = torch.randn(2, 2, 8, 8, requires_grad=how != "no gradient")
+    if how == "large":
+        monkeypatch.setattr(convolution, "CACHED", 4)
+    with torch.set_grad_enabled(how != "evaluation"):
+        found = convolve(layer, maps)
+        assert "_Product" not in type(found.grad_fn).__name__
+        assert torch.equal(found, layer(maps))
