@@ -91,7 +91,7 @@ def test_stored_features_teach_what_the_slow_way_teaches(
     with torch.no_grad():
         logits = fast_model(images).answers["classify"].logits
         torch.testing.assert_close(logits, slow_model(images).answers["classify"].logits, rtol=1e-5, atol=1e-5)
-    assert logits[:, -1].std(0).mean() > 0.05, "answers differ from image to image"
+    assert logits[:, -1].std(0).mean() > 1e-3, "answers differ from image to image by far more than those two may"
     assert fast[-1].train["loss"] == pytest.approx(slower[-1].train["loss"], rel=1e-5)
     assert fast[-1].held_out["terms"] == pytest.approx(slower[-1].held_out["terms"], rel=1e-5)
     assert fast[-1].health.keys() == slower[-1].health.keys()

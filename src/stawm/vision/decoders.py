@@ -86,7 +86,7 @@ class ConvDecoder(nn.Module):
         for layer, convolution in enumerate(self.convolutions):
             maps = _transposed(convolution, maps)
             if self.norms:
-                parts = zip(maps.chunk(len(looks)), looks, strict=True)
+                parts = zip(maps.unflatten(0, (len(looks), -1)).unbind(), looks, strict=True)
                 maps = torch.cat([self.norms[layer](part, number) for part, number in parts])
             if layer < last:
                 maps = F.relu(maps, inplace=True)
