@@ -192,6 +192,7 @@ def main() -> int:
     parser.add_argument("--weights", help="a name or a folder (the default of the server)")
     parser.add_argument("--engine", default="torch", help="what runs the model in the server (torch)")
     parser.add_argument("--threads", type=int, default=1, help="of torch in the server (1)")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server; not for --parts memory (1)")
     parser.add_argument("--looks", type=int, default=500, help="for the latency")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64], help="for the throughput")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
@@ -199,7 +200,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=MARKS[-1], help="for the memory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
-    given.options = ["--threads", str(given.threads), "--engine", given.engine]
+    given.options = ["--threads", str(given.threads), "--engine", given.engine, "--workers", str(given.workers)]
     given.options += ["--weights", given.weights] if given.weights else []
     measure = {"latency": latency, "throughput": throughput, "memory": memory, "batching": batching}
     found: dict[str, Any] = {}

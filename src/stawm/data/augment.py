@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 
 from stawm.data.strokes import struck
 from stawm.errors import UsageError
+from stawm.vision.glimpse import places
 
 Sampling = Literal["nearest", "bilinear", "bicubic"]
 Images = Float[Tensor, "batch channel height width"]
@@ -57,9 +58,7 @@ def uniform(images: Images, largest: float, generator: Generator) -> Float[Tenso
 
 def rotated(images: Images, degrees: Float[Tensor, " batch"], sampling: Sampling = "bilinear") -> Images:
     """Each picture turned anticlockwise about its centre, with zeros where nothing was."""
-    rotate = _kornia("geometry.transform").rotate
-    # align_corners pinned: pixel centres turn about the middle of the pixel grid, as in the glimpse transform.
-    return rotate(images, degrees, mode=sampling, padding_mode="zeros", align_corners=True)
+    return _sampled(images, _turned(images, degrees), sampling)
 
 
 def warped(
@@ -83,11 +82,21 @@ def warped(
     smooth = blur(noise.to(images.device, images.dtype), kernel, (sigma, sigma), border_type="constant")
     # White noise deviates by 1 / (2 √π σ) after a Gaussian of this width. The grid counts in half sides.
     pulled = 2 * math.sqrt(math.pi) * sigma * deviation * smooth.movedim(1, -1) / half
+    return _sampled(images, _turned(images, degrees) + pulled, sampling)
+
+
+def _turned(images: Images, degrees: Float[Tensor, " batch"]) -> Float[Tensor, "batch height width 2"]:
+    """Where each pixel comes from when pictures turn anticlockwise about the middle of their pixel grid."""
+    height, width = images.shape[-2:]
     cosine, sine = torch.deg2rad(degrees).cos(), torch.deg2rad(degrees).sin()
-    ratio = half[1] / half[0]
-    rows = [cosine, -sine * ratio, torch.zeros_like(sine), sine / ratio, cosine, torch.zeros_like(sine)]
-    turned = F.affine_grid(torch.stack(rows, 1).unflatten(1, (2, 3)), list(images.shape), align_corners=True)
-    return F.grid_sample(images, turned + pulled, mode=sampling, padding_mode="zeros", align_corners=True)
+    ratio, still = max(height - 1, 1) / max(width - 1, 1), torch.zeros_like(sine)
+    rows = [cosine, -sine * ratio, still, sine / ratio, cosine, still]
+    return places(torch.stack(rows, 1).unflatten(1, (2, 3)), height, width)
+
+
+def _sampled(images: Images, where: Float[Tensor, "batch height width 2"], sampling: Sampling) -> Images:
+    # align_corners pinned: places are counted from the centres of the outermost pixels, as those of glimpses are.
+    return F.grid_sample(images, where, mode=sampling, padding_mode="zeros", align_corners=True)
 
 
 def shifted(images: Images, largest: int, generator: Generator) -> Images:

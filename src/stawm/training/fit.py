@@ -60,7 +60,7 @@ def fit(
             feed.store(trainer.taught, trainer.models, fresh=progress.step == 0)
         while progress.epoch < experiment.training.epochs:
             _learn(feed, trainer, books, progress, on_step)
-            record = _measured(feed, trainer, progress)
+            record = _measured(feed, trainer, progress, precision)
             # Written down before the checkpoint: a run that dies in between writes the same line again.
             books.add(record)
             progress = Progress(step=progress.step, epoch=progress.epoch + 1)
@@ -125,7 +125,7 @@ def _step(feed: Feed, trainer: Trainer, progress: Progress) -> Step:
     )
 
 
-def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
+def _measured(feed: Feed, trainer: Trainer, progress: Progress, precision: str) -> Record:
     """The record of the epoch that has just been trained, with the scores on held-out images."""
     progress.sums = averaged(trainer.engine, progress.sums)
     terms, health = progress.means(TERM), progress.means(HEALTH)
@@ -133,7 +133,7 @@ def _measured(feed: Feed, trainer: Trainer, progress: Progress) -> Record:
     if trainer.config.settle and progress.epoch + 1 == trainer.config.epochs and trainer.taught is trainer.model:
         settle(trainer.exported, feed.train, trainer.experiment, trainer.engine)
     try:
-        found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine)
+        found = evaluate(trainer.judged, feed.held_out, trainer.judge, engine=trainer.engine, precision=precision)
     except CheckpointError as failure:
         raise TrainingError(
             f"epoch {progress.epoch + 1}: {failure}; the last checkpoint is kept; try a lower training.learning_rate "
