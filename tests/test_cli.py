@@ -129,7 +129,10 @@ def test_data_sets_are_listed_and_found(capsys: pytest.CaptureFixture[str]):
     told = capsys.readouterr().out
     assert all(name in told for name in ("mnist-5k", "fashion-mnist", "cifar10", "celeba", "folder:PATH"))
     assert main(["data", "list", "--json"]) == 0
-    first = next(one for one in json.loads(capsys.readouterr().out) if one["name"] == "mnist-5k")
+    records = json.loads(capsys.readouterr().out)
+    begun = {line.split()[0] for line in told.splitlines() if not line.startswith(" ")}
+    assert begun == {one["name"] for one in records}, "a name runs into what is said of it"
+    first = next(one for one in records if one["name"] == "mnist-5k")
     assert (first["train"], first["test"], first["here"]) == (4000, 1000, True)
     assert main(["data", "get", "mnist-5k"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()

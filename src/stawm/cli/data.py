@@ -46,4 +46,5 @@ def _line(record: "DataRecord") -> str:
     size = "×".join(map(str, record.shape)) if record.shape else "any size"
     counts = f", {record.train:,} + {record.test:,} pictures" if record.train and record.test else ""
     place = record.where if record.here else f"not here; from {record.source}"
-    return f"{record.name:18}{record.about} ({size}{counts})\n{'':18}{place}"
+    name = f"{record.name:18}" if len(record.name) < 18 else f"{record.name}\n{'':18}"
+    return f"{name}{record.about} ({size}{counts})\n{'':18}{place}"
