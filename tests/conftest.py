@@ -1,8 +1,9 @@
 """Every test checks the shapes in signatures (jaxtyping with beartype), on one thread (or as many
 as OMP_NUM_THREADS says), from the same seed.
 
-Nothing of the person who runs it is read: the cache of data sets is an empty one. STAWM_TEST_SEED=7 shifts the seed of
-every test: what is asserted holds for any (`tiny_seed.py`).
+Nothing of the person who runs it is read: the cache of data sets is an empty one. What is trained is trained in
+float32, whatever the machine has, unless a test asks for more. STAWM_TEST_SEED=7 shifts the seed of every test: what is
+asserted holds for any (`tiny_seed.py`).
 """
 
 from jaxtyping import install_import_hook
@@ -39,6 +40,7 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("STAWM_CACHE", str(tmp_path_factory.mktemp("cache")))
         changed.delenv("STAWM_DATA", raising=False)
+        changed.setenv("STAWM_PRECISION", "32")
         yield
 
 

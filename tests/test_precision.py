@@ -13,8 +13,9 @@ from stawm.experiments.presets import preset
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.head import Batch, Scene
 from stawm.model.stawm import Stawm
-from stawm.precision import Chosen, resolved
+from stawm.precision import VARIABLE, Chosen, resolved
 from stawm.store.checkpoint import newest_checkpoint, precision_of
+from stawm.store.sessions import read_sessions
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit, precision_for
 from stawm.training.trainer import Trainer
@@ -26,10 +27,31 @@ from tiny_run import TINY, digits
 BF16 = replace(TINY, training=replace(TINY.training, precision="bf16-mixed", epochs=1))
 
 
-def test_auto_is_single_and_says_why():
+@pytest.mark.parametrize(("here", "meant"), [(True, "bf16-mixed"), (False, "32")])
+def test_auto_is_what_the_machine_has_in_hardware(here: bool, meant: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: here, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
     chosen = resolved("auto", "cpu")
-    assert chosen.name == "32" and "bfloat16" in chosen.why
-    assert resolved("bf16-mixed", "cpu").name == "bf16-mixed"
+    assert chosen.name == meant and "bfloat16" in chosen.why
+    assert resolved("bf16-mixed", "cpu").name == "bf16-mixed" and resolved("32", "cpu").name == "32"
+
+
+def test_the_environment_decides_what_auto_means(monkeypatch: pytest.MonkeyPatch):
+    for wanted in ("32", "bf16-mixed"):
+        monkeypatch.setenv(VARIABLE, wanted)
+        assert resolved("auto", "cpu").name == wanted and VARIABLE in resolved("auto", "cpu").why
+        assert resolved("32", "cpu").name == "32"
+    monkeypatch.setenv(VARIABLE, "64")
+    with pytest.raises(UsageError, match="unknown precision"):
+        resolved("auto", "cpu")
+    monkeypatch.setenv(VARIABLE, "auto")
+    assert resolved("auto", "cpu") == resolved("auto", "cpu")
+
+
+def test_a_run_writes_down_what_it_computed_in(tmp_path: Path):
+    list(fit(BF16, tmp_path, data=digits()))
+    assert [session.machine.precision for session in read_sessions(tmp_path)] == ["bf16-mixed"]
 
 
 def test_float16_is_for_gpus():

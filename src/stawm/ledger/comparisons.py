@@ -49,7 +49,7 @@ def _conditions(entry: Comparison) -> list[str]:
         parts.append(f"Parameters were matched by {entry.matched}.")
     for machine in dict.fromkeys(cell.machine for cell in entry.finished if cell.machine):
         threads = f", {machine.threads} thread{'s' * (machine.threads > 1)} a cell" if machine.threads else ""
-        parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}, torch {machine.torch}.")
+        parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}, torch {machine.torch}{machine.half}.")
     if entry.note:
         parts.append(entry.note if entry.note.endswith((".", "!", "?")) else f"{entry.note}.")
     return parts

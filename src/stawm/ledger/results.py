@@ -220,7 +220,7 @@ def _note(row: Row) -> str:
     parts.append(f"Recipe chosen by: {entry.chosen_by}.")
     if entry.validation:
         parts.append(f"On {entry.validation.count:,} validation pictures: {told_means(row.validation)}.")
-    parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}{processes}, torch {machine.torch}.")
+    parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}{processes}, torch {machine.torch}{machine.half}.")
     return " ".join([*parts, *_sentences(other.note for other in row.entries)])
 
 

@@ -30,6 +30,13 @@ class Machine:
     processes: int
     torch: str
     python: str
+    precision: str = "32"
+    """That of its products: what `training.precision` meant on this machine."""
+
+    @property
+    def half(self) -> str:
+        """What a sentence says of a precision that is not single."""
+        return "" if self.precision == "32" else f", {self.precision}"
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,9 @@ class Session:
     machine: Machine
 
 
-def note_session(run: Path, step: int, processes: int) -> None:
+def note_session(run: Path, step: int, processes: int, precision: str = "32") -> None:
     """Write down that the run in this folder goes on from `step`, in this process."""
-    session = Session(step, stawm.__version__, commit(), this_machine(processes))
+    session = Session(step, stawm.__version__, commit(), this_machine(processes, precision))
     lines = [asdict(known) for known in (*read_sessions(run), session)]
     lines[0] |= {SEAL: sealed({SESSIONS: lines})[SEAL]}
     write_text(run / SESSIONS, "".join(json.dumps(line) + "\n" for line in lines))
@@ -72,7 +79,7 @@ def read_sessions(run: Path) -> list[Session]:
         ) from failure
 
 
-def this_machine(processes: int = 1) -> Machine:
+def this_machine(processes: int = 1, precision: str = "32") -> Machine:
     """What this process computes on."""
     return Machine(
         cpu=_cpu(),
@@ -81,6 +88,7 @@ def this_machine(processes: int = 1) -> Machine:
         processes=processes,
         torch=str(torch.__version__),
         python=platform.python_version(),
+        precision=precision,
     )
 
 

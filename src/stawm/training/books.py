@@ -46,7 +46,7 @@ class Books:
                 checkpoints.sweep(self.run, progress.step)
             else:
                 checkpoints.begin(self.run, self.experiment)
-            note_session(self.run, progress.step, self.engine.world_size)
+            note_session(self.run, progress.step, self.engine.world_size, self.precision)
         self.engine.barrier()
         if self.engine.is_global_zero:
             self.journal = Journal(self.run, epoch=progress.epoch, step=progress.step, known=known)
