@@ -9,7 +9,7 @@ LEVELS = 1 << 16
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout` in all but which numbers it drops, in a sixth of its time on a CPU.
+    """`nn.Dropout` in all but which numbers it drops, in a quarter of its time on a CPU.
 
     PyTorch draws a double-precision number for each entry there, one after another on one core, and so takes longer
     for a mask than for the layer before it (docs/speed.md). Here an entry has 16 random bits. The chance is rounded to
