@@ -31,8 +31,8 @@ class Chosen:
 def resolved(asked: str, accelerator: str = "auto") -> Chosen:
     """What `asked` means on this machine; what it cannot do is a `UsageError`.
 
-    "auto" is bf16-mixed where bfloat16 is in hardware, and float32 elsewhere: there it learns as well and takes about
-    half of the time (docs/speed.md). $STAWM_PRECISION says otherwise, for all that is left to this.
+    "auto" is bf16-mixed where bfloat16 is in hardware, and float32 elsewhere: there it learns as well in less
+    time (docs/speed.md). $STAWM_PRECISION says otherwise, for all that is left to this.
     """
     if asked == "auto" and (wanted := os.environ.get(VARIABLE, "auto")) != "auto":
         return replace(resolved(wanted, accelerator), why=f"as {VARIABLE} says")
