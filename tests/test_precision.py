@@ -140,6 +140,19 @@ def test_a_run_keeps_the_precision_it_was_begun_in(tmp_path: Path):
     assert precision_for(TINY, tmp_path, accelerator="cpu").name == "32"
 
 
+def test_a_mixed_run_that_was_stopped_ends_with_the_bits_of_an_unbroken_one(tmp_path: Path):
+    twice = replace(BF16, training=replace(BF16.training, epochs=2))
+    list(fit(twice, tmp_path / "whole", data=digits(), accelerator="cpu"))
+    stopped = fit(twice, tmp_path / "stopped", data=digits(), accelerator="cpu")
+    next(stopped)
+    stopped.close()
+    list(fit(None, tmp_path / "stopped", data=digits(), resume=True, accelerator="cpu"))
+    whole, resumed = (newest_checkpoint(tmp_path / name) for name in ("whole", "stopped"))
+    assert whole is not None and resumed is not None and whole.step == resumed.step
+    for name, weight in whole.part("model").items():
+        assert torch.equal(weight, resumed.part("model")[name]), name
+
+
 def test_a_run_of_auto_is_stored_as_what_it_was(tmp_path: Path):
     next(fit(TINY, tmp_path, data=digits(), accelerator="cpu"))
     checkpoint = newest_checkpoint(tmp_path)
