@@ -27,12 +27,13 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from stawm.experiments.build import build, judge_of, learning_part
-from stawm.experiments.experiment import Experiment
+from stawm.experiments.experiment import Experiment, ModelConfig
 from stawm.experiments.presets import PRESETS, preset
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.memory.protocol import Recalls
 from stawm.memory.state import Matrix
 from stawm.model.heads.head import Batch
+from stawm.model.heads.question import QuestionConfig
 from stawm.model.stawm import Stawm
 from stawm.precision import HALVES, mixed
 
@@ -56,6 +57,15 @@ class Equations(HebbRosenblatt):
         return Recalls(torch.stack(recalls, dim=-2), Matrix(weights))
 
 
+def random_labels(config: ModelConfig, batch_size: int) -> Tensor:
+    """A class for each picture; of a scene, one for each of its cells, and of two scenes in turn, for those of both."""
+    asked = [head for head in config.heads.values() if isinstance(head, QuestionConfig)]
+    if not asked:
+        return torch.randint(max(config.classes, 1), (batch_size,))
+    scenes = 2 if "change" in config.heads else 1
+    return torch.randint(asked[0].classes, (batch_size, scenes * asked[0].cells))
+
+
 def training_step(
     experiment: Experiment, batch_size: int, form: str = "", precision: str = "32", compiled: bool = False
 ) -> Callable[[], None]:
@@ -71,7 +81,7 @@ def training_step(
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(learning, lr=experiment.training.learning_rate, fused=True)
     run: Callable[[Tensor], Any] = torch.compile(model, dynamic=False) if compiled else model
-    batch = Batch(torch.rand(batch_size, *config.image.shape), torch.randint(max(config.classes, 1), (batch_size,)))
+    batch = Batch(torch.rand(batch_size, *config.image.shape), random_labels(config, batch_size))
 
     def step() -> None:
         optimiser.zero_grad()
