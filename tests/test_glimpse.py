@@ -82,6 +82,20 @@ def test_concentric_glimpses_are_those_of_wider_poses_averaged() -> None:
     torch.autograd.gradcheck(lambda given: cut_scales(images, given, 2, 2, 2), (given_pose,))
 
 
+def test_several_poses_of_each_image_are_those_of_copies_of_it() -> None:
+    draw = torch.Generator().manual_seed(0)
+    images = torch.rand(3, 2, 9, 11, generator=draw, dtype=torch.float64)
+    poses = torch.eye(2, 3).double() + 0.3 * torch.randn(3 * 4, 2, 3, generator=draw, dtype=torch.float64)
+    found = []
+    for each in (1, 4):
+        given, moved = images.clone().requires_grad_(), poses.clone().requires_grad_()
+        seen = cut_scales(given if each > 1 else given.repeat_interleave(4, 0), moved, 3, 5, 2, each)
+        weights = torch.linspace(-1, 1, seen.numel(), dtype=torch.float64).view_as(seen)
+        found.append([seen, *torch.autograd.grad((seen * weights).sum(), [given, moved])])
+    assert found[1][0].shape == (12, 4, 3, 5)
+    torch.testing.assert_close(found[1], found[0])
+
+
 def test_one_scale_is_the_plain_glimpse() -> None:
     images, given_pose = torch.rand(1, 3, 9, 9, dtype=torch.float64), pose(0.5, 0.5)[None]
     assert torch.equal(cut_scales(images, given_pose, 4, 4, 1), cut(images, given_pose, 4, 4))

@@ -42,6 +42,42 @@ def test_the_whole_sequence_is_its_steps(rule: str) -> None:
     torch.testing.assert_close(memory(codes, queries[:, 0]).terminal, whole.terminal[:, 0])
 
 
+class AsAnyRule(MEMORIES["hebb-rosenblatt"]):
+    """A rule that says nothing of sequences: the protocol's own way through them."""
+
+    forward, at_end = Memory.forward, Memory.at_end
+
+
+def each_way() -> dict[str, Memory]:
+    hebb = MEMORIES["hebb-rosenblatt"]
+    forms = {
+        f"{form}-{read}": hebb(SIZE, form=form, read=read, normalise=normalise)
+        for form, read, normalise in (("matrix", "codes", "none"), ("trace", "responses", "fixed"))
+    } | {"matrix-responses": hebb(SIZE, form="matrix", read="responses"), "plain": AsAnyRule(SIZE)}
+    return {rule: memory_of(rule, learnt=True) for rule in RULES} | {k: m.double() for k, m in forms.items()}
+
+
+@pytest.mark.parametrize("name", list(each_way()))
+@pytest.mark.parametrize("count", [1, 5])
+def test_asked_at_the_end_it_says_what_it_says_after_the_last_write(name: str, count: int) -> None:
+    memory, upstream = each_way()[name], drawn(7, 3, 2, SIZE)
+    found = []
+    for way in (memory, memory.at_end):
+        codes, queries = drawn(0, 3, count, SIZE).requires_grad_(), drawn(1, 3, 2, SIZE).requires_grad_()
+        whole = way(codes, queries)
+        told = (whole.terminal * upstream).sum() + memory.norm(whole.state).sum()
+        leaves = [codes, queries, *memory.parameters()]
+        grads = (
+            torch.autograd.grad(told, leaves, allow_unused=True, materialize_grads=True) if told.requires_grad else ()
+        )
+        found.append([whole.recalls[..., -1:, :], memory.norm(whole.state), *grads])
+    assert found[1][0].shape == (3, 2, 1, SIZE)
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(
+        memory.at_end(codes, queries[:, 1]).recalls, memory.at_end(codes, queries).recalls[:, 1], rtol=1e-12, atol=1e-12
+    )
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_states_are_values(rule: str) -> None:
     memory, codes = memory_of(rule), drawn(2, 2, 3, SIZE)

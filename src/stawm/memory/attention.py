@@ -65,6 +65,10 @@ class Attention(NormalisedMemory):
         """The state with one more code."""
         return Codes(added(state.codes, code))
 
+    def stored(self, codes: Float[Tensor, "batch count memory"]) -> Codes:
+        """All codes as they are."""
+        return Codes(codes)
+
     def read(self, state: Codes, queries: Float[Tensor, "batch query memory"]) -> Float[Tensor, "batch query memory"]:
         """The codes, each by how well it matches; zero after no write."""
         known = torch.ones(1, state.codes.shape[1], dtype=torch.bool, device=queries.device)

@@ -100,9 +100,7 @@ class DeltaRule(NormalisedMemory):
         self, codes: Float[Tensor, "batch count memory"], queries: Float[Tensor, "batch query memory"]
     ) -> tuple[Float[Tensor, "batch query count memory"], Corrections]:
         """All in one masked product, after the writes one by one: W_t is the first t of the last state's pairs."""
-        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
-        for code in codes.unbind(1):
-            state = self.written(state, code)
+        state = self.stored(codes)
         strengths = decays(codes.shape[1], 0.0, codes)
         return self.activation(mixed(queries.unsqueeze(2), state.directions, state.corrections, strengths)), state
 

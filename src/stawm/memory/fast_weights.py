@@ -99,6 +99,10 @@ class FastWeights(NormalisedMemory):
         """The state with one more code."""
         return Codes(added(state.codes, code))
 
+    def stored(self, codes: Float[Tensor, "batch count memory"]) -> Codes:
+        """All codes as they are."""
+        return Codes(codes)
+
     def read(self, state: Codes, queries: Float[Tensor, "batch query memory"]) -> Float[Tensor, "batch query memory"]:
         """What the fast weights make of queries now."""
         return self._settled(state.codes, queries, self._now(state.codes)).squeeze(2)

@@ -87,9 +87,7 @@ class GatedDelta(NormalisedMemory):
         self, codes: Float[Tensor, "batch count memory"], queries: Float[Tensor, "batch query memory"]
     ) -> tuple[Float[Tensor, "batch query count memory"], Gated]:
         """All in one masked product, after the writes one by one."""
-        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
-        for code in codes.unbind(1):
-            state = self.written(state, code)
+        state = self.stored(codes)
         # What is left at the end is the product of all gates to come; at write t, only of those up to t.
         left = (state.left[:, None, :] - state.left[:, :, None]).clamp_max(0).exp().tril().unsqueeze(1)
         return self.activation(mixed(queries.unsqueeze(2), state.directions, state.corrections, left)), state

@@ -237,11 +237,21 @@ class HebbRosenblatt(Memory):
         self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
     ) -> Recalls:
         """What each query reads back after each of `codes` is written; a known sequence may be quicker as a trace."""
+        return self._whole(codes, query)
+
+    def at_end(
+        self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
+    ) -> Recalls:
+        """What each query reads back once all of `codes` are written."""
+        return self._whole(codes, query, last=True)
+
+    def _whole(self, codes: Tensor, query: Tensor, last: bool = False) -> Recalls:
         self.check_codes(codes, query)
         rates, count = self.rates(), codes.shape[1]
         as_trace = self.form == "trace" or (self.form == "auto" and count <= WHOLE_BREAK_EVEN * self.size)
         whole = recall_trace if as_trace else recall_matrix
-        result = whole(self.normalise.unit(codes), self.normalise.unit(query), rates, self.read, self.activation)
+        units = self.normalise.unit(codes), self.normalise.unit(query)
+        result = whole(*units, rates, self.read, self.activation, last=last)
         folded = self.form == "auto" and count > self.break_even
         state = Matrix(weights_of(result.state, rates)) if folded else result.state
         return Recalls(self.normalise(result.recalls), state)

@@ -50,6 +50,10 @@ class MeanOfCodes(NormalisedMemory):
         """The state with one more code in its sum."""
         return Total(state.total + code, state.count + 1)
 
+    def stored(self, codes: Float[Tensor, "batch count memory"]) -> Total:
+        """All codes in one sum."""
+        return Total(codes.sum(1), codes.shape[1])
+
     def read(self, state: Total, queries: Float[Tensor, "batch query memory"]) -> Float[Tensor, "batch query memory"]:
         """The mean, unit by unit times the query; zero after no write."""
         return self._mean(state).unsqueeze(1) * queries

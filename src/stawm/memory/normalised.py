@@ -1,7 +1,7 @@
 """A memory told by its equations alone: codes and queries come normalised, several queries at a time, and are checked.
 
-A rule says what it holds (`holds`), how a code is written (`written`) and what queries read (`read`); where all recalls
-of a sequence can be had at once, `read_each` says how.
+A rule says what it holds (`holds`), how a code is written (`written`) and what queries read (`read`); where all writes
+or all recalls of a sequence can be had at once, `stored` and `read_each` say how.
 """
 
 import math
@@ -61,6 +61,13 @@ class NormalisedMemory(Memory):
     def read(self, state: Any, queries: Float[Tensor, "batch query memory"]) -> Float[Tensor, "batch query memory"]:
         """What queries that are normalised already read, before the layer norm."""
 
+    def stored(self, codes: Float[Tensor, "batch count memory"]) -> Any:
+        """The state after all of these codes, which are normalised already; here one by one."""
+        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
+        for code in codes.unbind(1):
+            state = self.written(state, code)
+        return state
+
     def read_each(
         self, codes: Float[Tensor, "batch count memory"], queries: Float[Tensor, "batch query memory"]
     ) -> tuple[Float[Tensor, "batch query count memory"], Any]:
@@ -100,6 +107,15 @@ class NormalisedMemory(Memory):
         queries = self.normalise.unit(query).reshape(codes.shape[0], -1, self.size)
         units, state = self.read_each(self.normalise.unit(codes), queries)
         return Recalls(self.normalise(units).reshape(*query.shape[:-1], *codes.shape[1:]), state)
+
+    def at_end(
+        self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
+    ) -> Recalls:
+        """What `query` reads back from the terminal memory alone, and the state."""
+        self.check_codes(codes, query)
+        queries = self.normalise.unit(query).reshape(codes.shape[0], -1, self.size)
+        state = self.stored(self.normalise.unit(codes))
+        return Recalls(self.normalise(self.read(state, queries)).reshape(query.shape).unsqueeze(-2), state)
 
     def _units(self, state: Any, query: Tensor) -> Tensor:
         return self.read(state, self._fitted(query, state).unsqueeze(1)).squeeze(1)

@@ -1,4 +1,4 @@
-"""What every memory can do, whatever its rule: start, write, recall, and the whole sequence at once.
+"""What every memory can do, whatever its rule: start, write, recall, and whole sequences, asked throughout or at the end.
 
 A state is a frozen value that holds all that the next write needs; `write` returns a new one and `recall` only reads.
 The module owns parameters, never states. A rule is one file: its settings (a `MemoryConfig` whose fields are the
@@ -141,6 +141,21 @@ class Memory(nn.Module, ABC):
             state = self.write(state, code)
             recalls.append(torch.stack([self.recall(state, one) for one in queries], 1))
         return Recalls(torch.stack(recalls, 2).reshape(*query.shape[:-1], *codes.shape[1:]), state)
+
+    def at_end(
+        self, codes: Float[Tensor, "batch count memory"], query: Float[Tensor, "batch *query memory"]
+    ) -> Recalls:
+        """What `query` reads back from the terminal memory alone: the last of the recalls of `forward`, and the state.
+
+        For whoever is asked after looking: n queries are n recalls then, and not n after each write.
+        """
+        self.check_codes(codes, query)
+        state = self.start(codes.shape[0], device=codes.device, dtype=codes.dtype)
+        for code in codes.unbind(1):
+            state = self.write(state, code)
+        queries = query.reshape(codes.shape[0], -1, self.size).unbind(1)
+        recalls = torch.stack([self.recall(state, one) for one in queries], 1)
+        return Recalls(recalls.reshape(query.shape).unsqueeze(-2), state)
 
     def check_codes(self, codes: Tensor, query: Tensor) -> None:
         """Refuse a sequence that is empty or of another width, and a query that is not of the same kind."""

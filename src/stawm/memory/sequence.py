@@ -1,4 +1,7 @@
-"""What queries read back after each write of a whole sequence, in either form; the same numbers as step by step."""
+"""What queries read back after each write of a whole sequence, in either form; the same numbers as step by step.
+
+With `last` they are asked after the last write alone.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +22,8 @@ def recall_trace(
     rates: Rates,
     read: Read,
     activation: Activation,
+    *,
+    last: bool = False,
 ) -> Recalls:
     """The recalls after each write of a whole sequence, in trace form: all of them in one masked product."""
     batch, count, size = codes.shape
@@ -28,8 +33,9 @@ def recall_trace(
     responses = _responses(codes, strengths, rates, read, activation)
     keys, values = (codes, responses) if read == "codes" else (responses, codes)
     matches = torch.bmm(query.reshape(batch, -1, size), keys.mT).unsqueeze(2)
-    recalls = activation(torch.bmm(torch.tril(matches * strengths).flatten(1, 2), values))
-    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Trace(codes, responses))
+    shares = matches * strengths[-1:] if last else torch.tril(matches * strengths)
+    recalls = activation(torch.bmm(shares.flatten(1, 2), values))
+    return Recalls(recalls.reshape(*query.shape[:-1], -1, size), Trace(codes, responses))
 
 
 def recall_matrix(
@@ -38,6 +44,8 @@ def recall_matrix(
     rates: Rates,
     read: Read,
     activation: Activation,
+    *,
+    last: bool = False,
 ) -> Recalls:
     """The recalls after each write of a whole sequence, in matrix form: W is read once, by queries and next code."""
     batch, count, size = codes.shape
@@ -47,13 +55,14 @@ def recall_matrix(
     projections = []
     for step in range(count):
         weights = reinforced(weights, codes[:, step], response, rates)
-        rows = torch.cat([queries, codes[:, step + 1 : step + 2]], dim=1)
+        asking = queries[:, :0] if last and step + 1 < count else queries
+        rows = torch.cat([asking, codes[:, step + 1 : step + 2]], dim=1)
         read_back = torch.bmm(rows, weights if read == "codes" else weights.mT)
-        projections.append(read_back[:, : queries.shape[1]])
+        projections += [read_back[:, : asking.shape[1]]] if asking.shape[1] else []
         if step + 1 < count:
             response = activation(read_back[:, -1] + rates.theta * codes[:, step + 1])
     recalls = activation(torch.stack(projections, dim=2))
-    return Recalls(recalls.reshape(*query.shape[:-1], count, size), Matrix(weights))
+    return Recalls(recalls.reshape(*query.shape[:-1], -1, size), Matrix(weights))
 
 
 def _responses(codes: Tensor, strengths: Tensor, rates: Rates, read: Read, activation: Activation) -> Tensor:

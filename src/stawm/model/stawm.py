@@ -187,13 +187,17 @@ class Stawm(nn.Module):
     def _seen(
         self,
         images: Float[Tensor, "batch channel height width"],
-        emission: Float[Tensor, "batch hidden"],
-        pose: Float[Tensor, "batch 2 3"],
+        emission: Float[Tensor, "poses hidden"],
+        pose: Float[Tensor, "poses 2 3"],
         number: int,
+        each: int = 1,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """What glimpse `number` sees at these places, its features, and the code that is made of it."""
+        """What glimpse `number` sees at these places, its features, and the code that is made of it.
+
+        `each` places in a row are of one image.
+        """
         normalised = self.levels.normalised(images) if self.levels else images
-        stack = cut_scales(normalised, pose, *self.glimpse_size, self.scales)
+        stack = cut_scales(normalised, pose, *self.glimpse_size, self.scales, each)
         features = F.relu(self.dropout(self.features(self.glimpse(stack, number))))
         where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
         glimpse = stack if self.scales == 1 else stack[:, : images.shape[1]]
@@ -207,7 +211,7 @@ class Stawm(nn.Module):
             policy, emission, pose = self.policy.emit(policy)
             looks.append((emission, pose, self.policy.pasted(policy, emission, pose)))
         emissions, poses = (torch.stack([look[part] for look in looks], 1).flatten(0, 1) for part in (0, 1))
-        seen = self._seen(gaze.images.repeat_interleave(count, 0), emissions, poses, 0)
+        seen = self._seen(gaze.images, emissions, poses, 0, count)
         parts = zip(*(part.unflatten(0, (-1, count)).unbind(1) for part in seen), strict=True)
         glances = tuple(Glance(pose, inverse, *part) for (_, pose, inverse), part in zip(looks, parts, strict=True))
         return replace(gaze, policy=policy, glances=glances)
@@ -267,7 +271,8 @@ class Stawm(nn.Module):
         rows = [query if query.dim() == 3 else query.unsqueeze(1) for query in asked.values()]
         codes = single(codes)
         with exact(codes):
-            found = self.memory(codes, single(torch.cat(rows, 1)))
+            put = self.memory if any(head.reads == "intermediate" for head in asking.values()) else self.memory.at_end
+            found = put(codes, single(torch.cat(rows, 1)))
         parts = dict(zip(asked, found.recalls.split([part.shape[1] for part in rows], 1), strict=True))
         recalls = {name: part if asked[name].dim() == 3 else part[:, 0] for name, part in parts.items()}
         answers = {name: head(asked[name], recalls[name], scene, generator) for name, head in asking.items()}

@@ -24,18 +24,28 @@ def identity_pose() -> Float[Tensor, "2 3"]:
 
 
 def cut(
-    images: Float[Tensor, "batch channel height width"], pose: Float[Tensor, "batch 2 3"], height: int, width: int
-) -> Float[Tensor, "batch channel glimpse_height glimpse_width"]:
-    """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names."""
+    images: Float[Tensor, "batch channel height width"],
+    pose: Float[Tensor, "poses 2 3"],
+    height: int,
+    width: int,
+    each: int = 1,
+) -> Float[Tensor, "poses channel glimpse_height glimpse_width"]:
+    """The glimpse t_A of each image: `height` × `width` pixels, interpolated at the places that its pose names.
+
+    With `each`, so many poses in a row are of one image, which is not copied for each of them.
+    """
     if not is_mixed(images):
-        return _sampled(images, pose, height, width)
+        return _sampled(images, pose, height, width, each)
     with exact(images):  # Places need single precision: in half, a pixel of 28 is not told from the next but one.
-        return _sampled(single(images), single(pose), height, width)
+        return _sampled(single(images), single(pose), height, width, each)
 
 
-def _sampled(images: Tensor, pose: Tensor, height: int, width: int) -> Tensor:
+def _sampled(images: Tensor, pose: Tensor, height: int, width: int, each: int) -> Tensor:
     grid = places(pose, height, width)
-    return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+    if each > 1:  # The glimpses of an image, one below another, are sampled as one tall one.
+        grid = grid.reshape(-1, each * height, width, 2)
+    seen = F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+    return seen if each == 1 else seen.unflatten(2, (each, height)).transpose(1, 2).flatten(0, 1)
 
 
 def places(
@@ -50,20 +60,21 @@ def places(
 
 def cut_scales(
     images: Float[Tensor, "batch channel height width"],
-    pose: Float[Tensor, "batch 2 3"],
+    pose: Float[Tensor, "poses 2 3"],
     height: int,
     width: int,
     scales: int,
-) -> Float[Tensor, "batch stacked glimpse_height glimpse_width"]:
+    each: int = 1,
+) -> Float[Tensor, "poses stacked glimpse_height glimpse_width"]:
     """Concentric glimpses of `height` × `width` pixels, each twice as wide as the one before, stacked as channels.
 
     The first is that of `cut`. A wider one is cut in pixels as fine as the first and averaged down, so that what it
     passes over is blurred and not left out.
     """
-    seen = [cut(images, pose, height, width)]
+    seen = [cut(images, pose, height, width, each)]
     for factor in (2**power for power in range(1, scales)):
         wider = torch.cat([factor * pose[..., :2], pose[..., 2:]], -1)
-        seen.append(F.avg_pool2d(cut(images, wider, factor * height, factor * width), factor))
+        seen.append(F.avg_pool2d(cut(images, wider, factor * height, factor * width, each), factor))
     return seen[0] if scales == 1 else torch.cat(seen, 1)
 
 

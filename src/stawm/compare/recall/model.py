@@ -57,7 +57,4 @@ class RecallModel(nn.Module):
         keys = self.key(given.keys)
         codes = F.relu6(self.what(self.value(given.values)) * self.where(keys))
         queries = F.relu6(self.ask(keys.gather(1, given.asked.unsqueeze(2).expand(-1, -1, keys.shape[2]))))
-        # Only the terminal memory is asked: for n queries that is n recalls, not n after each of the writes.
-        state = self.memory(codes, queries[:, 0]).state
-        recalls = [self.memory.recall(state, query) for query in queries.unbind(1)]
-        return self.tell(torch.stack(recalls, 1))
+        return self.tell(self.memory.at_end(codes, queries).terminal)

@@ -178,6 +178,8 @@ class Head(nn.Module, ABC):
     compares: ClassVar[bool] = False
     """Whether a second picture is shown, and its codes are the queries: an image is then two pictures, one above the
     other."""
+    reads: ClassVar[Literal["intermediate", "terminal"]] = "intermediate"
+    """Whether it is asked after every glimpse, or once at the end: its `recalls` may then be the last one alone."""
     query: nn.Module
 
     @classmethod
