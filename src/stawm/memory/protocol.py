@@ -1,4 +1,4 @@
-"""What every memory can do, whatever its rule: start, write, recall, and whole sequences, asked throughout or at the end.
+"""What every memory can do, whatever its rule: start, write, recall, and whole sequences, asked throughout or at last.
 
 A state is a frozen value that holds all that the next write needs; `write` returns a new one and `recall` only reads.
 The module owns parameters, never states. A rule is one file: its settings (a `MemoryConfig` whose fields are the
