@@ -6,7 +6,11 @@ float32, whatever the machine has, unless a test asks for more. STAWM_TEST_SEED=
 asserted holds for any (`tiny_seed.py`).
 """
 
+import gc
+
 from jaxtyping import install_import_hook
+
+gc.disable()  # What is imported stays; to look through all of it for garbage takes a third of a second each time.
 
 # Before anything imports stawm, or its annotations stay unchecked.
 install_import_hook("stawm", "typechecker.checked")
@@ -28,6 +32,13 @@ from tiny_seed import SHIFT  # noqa: E402
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 hypothesis.settings.register_profile("suite", derandomize=SHIFT == 0, database=None, deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, but not among what was there before."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
