@@ -27,6 +27,7 @@ from browser_fixture import browser as browser  # noqa: E402
 from page_fixture import home as home  # noqa: E402
 from page_fixture import tab as tab  # noqa: E402
 from page_fixture import visit as visit  # noqa: E402
+from tiny_model import unchecked  # noqa: E402
 from tiny_seed import SHIFT  # noqa: E402
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -52,6 +53,13 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         changed.setenv("STAWM_CACHE", str(tmp_path_factory.mktemp("cache")))
         changed.delenv("STAWM_DATA", raising=False)
         changed.setenv("STAWM_PRECISION", "32")
+        yield
+
+
+@pytest.fixture
+def as_users_run_it() -> Iterator[None]:
+    """Without checks of shapes, which take as long as an exporter when they are traced."""
+    with unchecked():
         yield
 
 
