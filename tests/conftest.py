@@ -6,7 +6,11 @@ float32, whatever the machine has, unless a test asks for more. STAWM_TEST_SEED=
 asserted holds for any (`tiny_seed.py`).
 """
 
+import gc
+
 from jaxtyping import install_import_hook
+
+gc.disable()  # What is imported stays; to look through all of it for garbage takes a third of a second each time.
 
 # Before anything imports stawm, or its annotations stay unchecked.
 install_import_hook("stawm", "typechecker.checked")
@@ -23,11 +27,19 @@ from browser_fixture import browser as browser  # noqa: E402
 from page_fixture import home as home  # noqa: E402
 from page_fixture import tab as tab  # noqa: E402
 from page_fixture import visit as visit  # noqa: E402
+from tiny_model import unchecked  # noqa: E402
 from tiny_seed import SHIFT  # noqa: E402
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 hypothesis.settings.register_profile("suite", derandomize=SHIFT == 0, database=None, deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, but not among what was there before."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +53,13 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         changed.setenv("STAWM_CACHE", str(tmp_path_factory.mktemp("cache")))
         changed.delenv("STAWM_DATA", raising=False)
         changed.setenv("STAWM_PRECISION", "32")
+        yield
+
+
+@pytest.fixture
+def as_users_run_it() -> Iterator[None]:
+    """Without checks of shapes, which take as long as an exporter when they are traced."""
+    with unchecked():
         yield
 
 

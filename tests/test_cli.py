@@ -50,15 +50,6 @@ def test_importing_the_package_computes_nothing():
     assert answer.stdout == "[] True\n"
 
 
-def test_exports_are_what_they_say():
-    import stawm
-
-    for name in stawm.__all__:
-        assert getattr(stawm, name) is not None
-    with pytest.raises(AttributeError, match="exports"):
-        stawm.Nothing  # noqa: B018
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_of_each_verb_teaches_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]):
     assert main([verb, "--help"]) == 0

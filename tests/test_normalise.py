@@ -1,7 +1,6 @@
 """Unit codes and a layer norm of what is recalled, against the oracle and at their edges, in both forms and reads."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fresh_process import anew, start
 from oracle import recall_images
 from stawm.errors import UsageError
 from stawm.look.memory_view import memory_views
@@ -185,34 +183,3 @@ def test_autocast_keeps_the_numbers_to_its_precision(read: Read, form: Any, choi
     found.float().square().sum().backward()
     assert all(part.grad is not None and part.grad.isfinite().all() for part in memory.parameters())
     torch.testing.assert_close(found.float(), wanted, rtol=0.1, atol=0.1)
-
-
-WITHOUT_SHAPE_CHECKS = """
-import itertools, torch
-from stawm.memory.hebb_rosenblatt import HebbRosenblatt
-
-class Asked(torch.nn.Module):
-    def __init__(self, memory):
-        super().__init__()
-        self.memory = memory
-    def forward(self, codes, query):
-        return self.memory(codes, query).recalls
-
-for form, choice in itertools.product(("trace", "matrix"), ("fixed", "learnt")):
-    asked = Asked(HebbRosenblatt(5, form=form, normalise=choice))
-    codes, query = torch.rand(2, 3, 5), torch.rand(2, 5)
-    compiled = torch.compile(asked, backend="eager", fullgraph=True)
-    torch.testing.assert_close(compiled(codes, query), asked(codes, query))
-    batch = torch.export.Dim("batch", min=1)
-    program = torch.export.export(asked, (codes, query), dynamic_shapes=({0: batch}, {0: batch}))
-    codes, query = torch.rand(4, 3, 5), torch.rand(4, 5)
-    torch.testing.assert_close(program.module()(codes, query), asked(codes, query))
-    print("compiled and exported", form, choice)
-"""
-
-
-def test_compile_and_export_without_a_graph_break(tmp_path: Path):
-    """Apart from pytest, whose shape checks cannot be compiled."""
-    started = start(anew, WITHOUT_SHAPE_CHECKS, home=tmp_path)
-    assert started.end() == 0, started.err.read_text()
-    assert len(started.out.read_text().splitlines()) == 4

@@ -39,6 +39,7 @@ CONFIG = replace(
     memory=HebbRosenblattConfig(size=DRAWING.memory.size, normalise="learnt"),
 )
 NAMES = {"poses", "glimpses", "logits", "canvases", "masks"}
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 
 @pytest.fixture(scope="module")

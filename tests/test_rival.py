@@ -182,6 +182,7 @@ def test_its_card_says_how_it_sees(run: tuple[str, Path]) -> None:
     assert ("times" in told) == (kind != "cnn")
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("kind", ["ram", "draw-reader", "draw"])
 def test_it_is_exported_and_answers_the_same_there(kind: str, tmp_path: Path) -> None:
     """For any number of pictures; the others have nothing that the paper's model does not have."""

@@ -2,10 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 import stawm
 
@@ -28,10 +27,14 @@ def name_of(path: Path) -> str:
 NAMES = {name_of(path) for path in MODULES}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path, *, everywhere: bool) -> Iterator[str]:
     """The modules of the package that a module imports; if not `everywhere`, only when it is itself imported."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree) if everywhere else tree.body:
+    for node in ast.walk(parsed(path)) if everywhere else parsed(path).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in NAMES)
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "stawm":
@@ -47,15 +50,13 @@ def test_every_folder_is_a_room_of_the_plan():
     assert {path.parent.name for path in HOUSE.glob("*/__init__.py")} == set(ROOMS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_go_one_way(path: Path):
-    own = room_of(name_of(path))
-    for imported in imports(path, everywhere=True):
-        room = room_of(imported)
+def test_imports_go_one_way():
+    for name, imported in ((name_of(path), one) for path in MODULES for one in imports(path, everywhere=True)):
+        own, room = room_of(name), room_of(imported)
         if own in ROOMS and room in ROOMS:
-            assert ROOMS.index(room) <= ROOMS.index(own), f"{name_of(path)} imports {imported}"
+            assert ROOMS.index(room) <= ROOMS.index(own), f"{name} imports {imported}"
         elif own in TOP:
-            assert room in TOP or not room, f"{name_of(path)} imports {imported}"
+            assert room in TOP or not room, f"{name} imports {imported}"
 
 
 def test_no_module_imports_in_a_circle():
@@ -63,10 +64,9 @@ def test_no_module_imports_in_a_circle():
     assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_files_and_functions_stay_short(path: Path):
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= LONGEST_FILE
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+def test_files_and_functions_stay_short():
+    for path in MODULES:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE, path
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, (path, node.name)

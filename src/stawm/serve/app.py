@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -93,56 +93,34 @@ def create_app(lookers: Sequence[Looker], settings: Settings) -> FastAPI:
         allowed = [f"[{host}]" if ":" in host else host for host in (*LOCAL, settings.host)]
         api.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)
     api.add_middleware(Guard, settings=settings, metrics=metrics)
-    _add_looks(api, models, metrics)
-    _add_questions(api, models, metrics)
+    _add_answers(api, models, metrics)
     _add_facts(api, models, metrics)
     _add_pages(api)
     return api
 
 
-def _body(kind: type[BaseModel]) -> dict[str, Any]:
-    content = {"application/json": {"schema": kind.model_json_schema()}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _add_looks(api: FastAPI, models: Models, metrics: Metrics) -> None:
-    kind = request_type(models.settings.pictures, models.names)
-
-    @api.post(
-        "/api/look",
-        summary="Look at pictures",
-        description="Pictures that come at the same time, in one request or several, go through the model together.",
-        response_model=Looks,
-        responses=PROBLEMS,
-        openapi_extra=_body(kind),
-    )
-    async def look(request: Request) -> Response:
-        return await answer(request, kind, models, metrics)
-
-
-def _add_questions(api: FastAPI, models: Models, metrics: Metrics) -> None:
+def _add_answers(api: FastAPI, models: Models, metrics: Metrics) -> None:
+    looks = request_type(models.settings.pictures, models.names)
     scenes, questions = remember_type(models), ask_type(models)
 
-    @api.post(
-        "/api/remember",
-        summary="Look at a scene once, and keep what was seen",
-        description="No question is known yet. What is kept comes back as a token, with which questions are asked.",
-        response_model=Remembered,
-        responses=PROBLEMS,
-        openapi_extra=_body(scenes),
-    )
+    def post(path: str, summary: str, kind: type[BaseModel], told: type) -> Callable[..., Any]:
+        content = {"application/json": {"schema": kind.model_json_schema()}}
+        body = {"requestBody": {"required": True, "content": content}}
+        return api.post(path, summary=summary, response_model=told, responses=PROBLEMS, openapi_extra=body)
+
+    @post("/api/look", "Look at pictures", looks, Looks)
+    async def look(request: Request) -> Response:
+        """Pictures that come at the same time, in one request or several, go through the model together."""
+        return await answer(request, looks, models, metrics)
+
+    @post("/api/remember", "Look at a scene once, and keep what was seen", scenes, Remembered)
     async def remember_(request: Request) -> Response:
+        """No question is known yet. What is kept comes back as a token, with which questions are asked."""
         return await remember(request, scenes, models, metrics)
 
-    @api.post(
-        "/api/ask",
-        summary="Ask what was where",
-        description="The answer comes out of the memory that the token holds, and of nothing else.",
-        response_model=Answered,
-        responses=PROBLEMS,
-        openapi_extra=_body(questions),
-    )
+    @post("/api/ask", "Ask what was where", questions, Answered)
     async def ask_(request: Request) -> Response:
+        """The answer comes out of the memory that the token holds, and of nothing else."""
         return await ask(request, questions, models)
 
 

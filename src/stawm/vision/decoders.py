@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from stawm.vision.encoders import Block
+from stawm.vision.encoders import Block, sizes
 from stawm.vision.layout import channels_last
 from stawm.vision.norms import GlimpseNorm
 
@@ -33,12 +33,10 @@ class ConvDecoder(nn.Module):
     ) -> None:
         """A decoder to sketches of `channels` × `height` × `width`; `filters` and `strides` in the encoder's order."""
         super().__init__()
-        if len(filters) != len(strides) or not filters:
-            raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
         layers: list[nn.ConvTranspose2d] = []
         given = f"{height}×{width}"
-        for outputs, inputs, stride in zip([channels, *filters], filters, strides, strict=False):
-            kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
+        for outputs, inputs, size in zip([channels, *filters], filters, sizes(filters, strides, block), strict=False):
+            kernel, stride, padding = size
             (height, spare_down), (width, spare_across) = (
                 divmod(side + 2 * padding - kernel, stride) for side in (height, width)
             )

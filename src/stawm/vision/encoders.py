@@ -16,6 +16,13 @@ from stawm.vision.norms import GlimpseNorm
 Block = Literal["norm3", "plain4"]
 
 
+def sizes(filters: Sequence[int], strides: Sequence[int], block: Block) -> list[tuple[int, int, int]]:
+    """The kernel, stride and padding of each layer."""
+    if len(filters) != len(strides) or not filters:
+        raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
+    return [(3, stride, 0) if block == "norm3" else (4, stride, 1 if stride == 2 else 2) for stride in strides]
+
+
 class ConvEncoder(nn.Module):
     """A stack of convolution blocks, flattened.
 
@@ -36,8 +43,6 @@ class ConvEncoder(nn.Module):
     ) -> None:
         """An encoder for pictures of `channels` × `height` × `width`, looked at `glimpses` times."""
         super().__init__()
-        if len(filters) != len(strides) or not filters:
-            raise ValueError(f"got {len(filters)} filters and {len(strides)} strides; give one stride for each filter")
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         given = f"{height}×{width}"
         self.takes: Takes = (channels, height, width)
@@ -45,8 +50,8 @@ class ConvEncoder(nn.Module):
         self.held = channels * height * width
         """Numbers in a picture and in the maps that are made of it."""
         first, step = 0.0, 1
-        for inputs, outputs, stride in zip([channels, *filters], filters, strides, strict=False):
-            kernel, padding = (3, 0) if block == "norm3" else (4, 1 if stride == 2 else 2)
+        for inputs, outputs, size in zip([channels, *filters], filters, sizes(filters, strides, block), strict=False):
+            kernel, stride, padding = size
             convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=block == "plain4")
             if convolution.bias is None:
                 nn.init.xavier_uniform_(convolution.weight)
