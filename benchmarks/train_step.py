@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from stawm.experiments.build import build, judge_of, learning_part
 from stawm.experiments.experiment import Experiment, ModelConfig
@@ -32,6 +32,7 @@ from stawm.experiments.presets import PRESETS, preset
 from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.memory.protocol import Recalls
 from stawm.memory.state import Matrix
+from stawm.model.cell import ONEDNN
 from stawm.model.heads.head import Batch
 from stawm.model.heads.question import QuestionConfig
 from stawm.model.stawm import Stawm
@@ -92,6 +93,13 @@ def training_step(
         optimiser.step()
 
     return step
+
+
+if ONEDNN:  # By which cells multiply float32; torch's counter does not know it.
+
+    @register_flop_formula(torch.ops.mkldnn._linear_pointwise)
+    def _linear(rows: tuple[int, int], matrix: tuple[int, int], *_: Any, **__: Any) -> int:
+        return 2 * rows[0] * matrix[0] * matrix[1]
 
 
 def arithmetic(step: Callable[[], None]) -> int:

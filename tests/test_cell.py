@@ -47,6 +47,35 @@ def test_numbers_and_gradients_are_those_of_the_plain_cell():
         torch.testing.assert_close(gradient, wanted)
 
 
+@pytest.mark.parametrize("rows", [3, 64], ids=["few", "many"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
+def test_before_the_first_message_there_may_be_nothing(dtype: torch.dtype, rows: int):
+    plain, ours = pair(dtype)
+    torch.manual_seed(1)
+    messages = torch.randn(rows, STEPS, 5, dtype=dtype, requires_grad=True)
+
+    def begun(cell: nn.LSTMCell) -> Tensor:
+        first = cell(messages[:, 0])
+        return torch.cat([*first, unrolled(cell, messages[:, 1:], *first).flatten(1)], 1)
+
+    truth, found = begun(plain), begun(ours)
+    torch.testing.assert_close(found, truth)
+    expected = torch.autograd.grad(weighed(truth), [messages, *plain.parameters()])
+    gradients = torch.autograd.grad(weighed(found), [messages, *ours.parameters()])
+    for gradient, wanted in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, wanted, **({} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-4}))
+
+
+def test_a_single_step_from_nothing_gives_the_weights_of_states_no_gradient():
+    plain, ours = pair()
+    messages = inputs()[0]
+    for cell in (plain, ours):
+        cell(messages[:, 0])[0].square().sum().backward()
+    for mine, wanted in zip(ours.parameters(), plain.parameters(), strict=True):
+        assert mine.grad is not None
+        torch.testing.assert_close(mine.grad, wanted.grad)
+
+
 @pytest.mark.parametrize("part", [0, 1], ids=["hidden alone", "cell alone"])
 def test_one_output_may_go_unused(part: int):
     plain, ours = pair()

@@ -11,6 +11,11 @@ from torch.autograd.function import once_differentiable
 from stawm.precision import exact, is_mixed, single
 
 Rows = Float[Tensor, "batch hidden"]
+Met = tuple[Tensor, Tensor | None, Tensor]
+"""Message, hidden state before it (none: nothing) and gradient of the gates of one step."""
+MANY = 32
+"""Rows from which on oneDNN multiplies float32."""
+ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Weights:
     bias: Float[Tensor, " gates"]
     token: Tensor
     """An empty tensor: through it autograd knows that the steps depend on the weights."""
-    met: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
+    met: dict[int, list[Met]] = field(default_factory=dict)
 
 
 class Held(tuple[Rows, Rows]):
@@ -43,20 +48,23 @@ class Cell(nn.LSTMCell):
     """
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows]
+        self, message: Float[Tensor, "batch features"], state: tuple[Rows, Rows] | None = None
     ) -> tuple[Rows, Rows]:
-        """The next hidden and cell state; what is returned knows the weights, so give it to the next step as it is."""
+        """The next hidden and cell state; what is returned knows the weights, so give it to the next step as it is.
+
+        Without a state the one before was nothing: zeros, for which nothing is multiplied.
+        """
         if torch.compiler.is_compiling() or torch.compiler.is_exporting() or torch._C._get_tracing_state():
             return super().forward(message, state)
         weights = getattr(state, "weights", None) or self._weights()
-        held = Held(_Step.apply(message, *state, weights.token, weights))
+        held = Held(_Step.apply(message, *(state or (None, None)), weights.token, weights))
         held.weights = weights
         return held
 
     def _weights(self) -> Weights:
         """The weights now, in the precision of products."""
         own = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        met: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
+        met: dict[int, list[Met]] = {}
         precision = self.weight_ih.dtype
         if is_mixed(self.weight_ih):
             precision = torch.get_autocast_dtype(self.weight_ih.device.type)
@@ -70,8 +78,8 @@ class _Shared(torch.autograd.Function):
     """Where the gradients of all steps come together: autograd calls it once, after the last of them."""
 
     @staticmethod
-    def forward(ctx: Any, met: dict[int, list[tuple[Tensor, Tensor, Tensor]]], *own: Tensor) -> Tensor:
-        ctx.met, ctx.dtype = met, own[0].dtype
+    def forward(ctx: Any, met: dict[int, list[Met]], *own: Tensor) -> Tensor:
+        ctx.met, ctx.dtype, ctx.hidden = met, own[0].dtype, own[1].shape[1]
         ctx.set_materialize_grads(False)
         return own[0].new_empty(0)
 
@@ -85,10 +93,13 @@ class _Shared(torch.autograd.Function):
         ctx.met.clear()
         if not found:
             return (None,) * 5
-        messages, hidden, gates = (torch.cat(parts) for parts in zip(*found, strict=True))
+        found.sort(key=lambda one: one[1] is None)  # Those that had a state come first.
+        messages, gates = (torch.cat([one[part] for one in found]) for part in (0, 2))
+        hidden = torch.cat([gates[:0, : ctx.hidden], *(one[1] for one in found if one[1] is not None)])
         with exact(gates):
             bias, across = gates.sum(0, dtype=ctx.dtype), gates.t()
-            return None, (across @ messages).to(ctx.dtype), (across @ hidden).to(ctx.dtype), bias, bias.clone()
+            of_hidden = across[:, : len(hidden)] @ hidden
+            return None, (across @ messages).to(ctx.dtype), of_hidden.to(ctx.dtype), bias, bias.clone()
 
 
 class _Step(torch.autograd.Function):
@@ -99,20 +110,23 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, message: Tensor, hidden: Tensor, cell: Tensor, token: Tensor, weights: Weights
+        ctx: Any, message: Tensor, hidden: Tensor | None, cell: Tensor | None, token: Tensor, weights: Weights
     ) -> tuple[Tensor, Tensor]:
         with exact(message):
-            seen, before = message.to(weights.inputs.dtype), hidden.to(weights.inputs.dtype)
-            gates = torch.addmm(weights.bias, seen, weights.inputs.t())
-            gates = single(torch.addmm(gates, before, weights.hidden.t(), out=gates))
+            seen = message.to(weights.inputs.dtype)
+            before = None if hidden is None else hidden.to(weights.inputs.dtype)
+            gates = _product(seen, weights.inputs.t(), weights.bias)
+            if before is not None:
+                gates = _product(before, weights.hidden.t(), gates)
+            gates = single(gates)
             take, keep, new, show = gates.chunk(4, 1)
             new.mul_(2)
             gates.sigmoid_()
             new.mul_(2).sub_(1)
-            after = (keep * cell).addcmul_(take, new)
+            after = take * new if cell is None else (keep * cell).addcmul_(take, new)
             bounded = torch.sigmoid(2 * after).mul_(2).sub_(1)
         ctx.save_for_backward(seen, before, cell, gates, bounded)
-        ctx.weights, ctx.dtypes = weights, (message.dtype, hidden.dtype, cell.dtype)
+        ctx.weights, ctx.dtypes = weights, [None if each is None else each.dtype for each in (message, hidden, cell)]
         ctx.set_materialize_grads(False)
         return show * bounded, after
 
@@ -130,13 +144,13 @@ class _Step(torch.autograd.Function):
         with exact(gates):
             if of_hidden is None:
                 of_show.zero_()
-                total = torch.zeros_like(cell) if of_cell is None else of_cell
+                total = torch.zeros_like(bounded) if of_cell is None else of_cell
             else:
                 sigmoid(of_hidden * bounded, show, grad_input=of_show)
                 total = torch.ops.aten.tanh_backward(of_hidden * show, bounded)
                 total = total if of_cell is None else total.add_(of_cell)
             sigmoid(total * new, take, grad_input=of_take)
-            sigmoid(total * cell, keep, grad_input=of_keep)
+            of_keep.zero_() if cell is None else sigmoid(total * cell, keep, grad_input=of_keep)
             tanh(total * take, new, grad_input=of_new)
             narrow = slopes.to(weights.inputs.dtype)
             if ctx.needs_input_grad[3]:
@@ -144,9 +158,23 @@ class _Step(torch.autograd.Function):
                 weights.met.setdefault(run, []).append((seen, before, narrow))
             asked, (of_message, of_before, of_state) = ctx.dtypes, ctx.needs_input_grad[:3]
             return (
-                (narrow @ weights.inputs).to(asked[0]) if of_message else None,
-                (narrow @ weights.hidden).to(asked[1]) if of_before else None,
+                _product(narrow, weights.inputs).to(asked[0]) if of_message else None,
+                _product(narrow, weights.hidden).to(asked[1]) if of_before else None,
                 (total * keep).to(asked[2]) if of_state else None,
                 None,
                 None,
             )
+
+
+def _product(rows: Tensor, matrix: Tensor, added: Tensor | None = None) -> Tensor:
+    """`rows @ matrix`, plus a bias or what another product gave, to which it is added in place.
+
+    In float32 by oneDNN, for on AMD's processors MKL takes up to 1.16 times as long (docs/speed.md).
+    """
+    if ONEDNN and rows.dtype == torch.float32 and rows.device.type == "cpu" and len(rows) >= MANY:
+        bias = added if added is not None and added.dim() == 1 else None
+        found = torch.ops.mkldnn._linear_pointwise(rows, matrix.t(), bias, "none", [], "")
+        return found if added is None or bias is not None else added.add_(found)
+    if added is None:
+        return rows @ matrix
+    return torch.addmm(added, rows, matrix, out=added if added.dim() == 2 else None)

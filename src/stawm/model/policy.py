@@ -29,7 +29,8 @@ class PolicyState:
     message: Float[Tensor, "batch hidden"]
     """The next input of the emission RNN: the context at first, then what the aggregator makes of each glimpse."""
     emission: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
-    aggregate: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]
+    aggregate: tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]] | None = None
+    """Of what was seen so far; none before the first glimpse."""
     keys: Float[Tensor, "batch cell key"] | None = None
     """What there is at each place of the overview, if poses are chosen among these."""
     number: int = 0
@@ -87,9 +88,8 @@ class Policy(nn.Module):
         Of several pictures in turn (`picture`) each is looked at in the same way.
         """
         first = F.relu(self.dropout(self.first(context)))
-        nothing = torch.zeros_like(first)
-        keys = self.emitter.keys(context)
-        return PolicyState(message=first, emission=(first, nothing), aggregate=(nothing, nothing), keys=keys)
+        emission = (first, torch.zeros_like(first))
+        return PolicyState(message=first, emission=emission, keys=self.emitter.keys(context))
 
     def emit(self, state: PolicyState) -> tuple[PolicyState, Float[Tensor, "batch hidden"], Float[Tensor, "batch 2 3"]]:
         """The next state, the output of the emission RNN, and the pose of the next glimpse."""

@@ -172,36 +172,50 @@ class Stawm(nn.Module):
         return Gaze(images, context, self.policy.start(context, picture))
 
     def look(self, gaze: Gaze) -> Gaze:
-        """The gaze after one more glimpse: gather the last one, choose a pose, cut, encode.
+        """The gaze after one more glimpse: gather the last one, choose a pose, cut, encode."""
+        return self._glanced(gaze, 1)
 
-        The code of the glimpse is ReLU6(what ⊙ where).
-        """
+    def _glanced(self, gaze: Gaze, count: int) -> Gaze:
+        """The gaze after `count` more glimpses; no pose waits for a code, so all codes are made in one batch."""
         policy: Any = gaze.policy
-        if gaze.glances:
-            policy = self.policy.gather(policy, gaze.glances[-1].features)
-        policy, emission, pose = self.policy.emit(policy)
-        inverse = self.policy.pasted(policy, emission, pose)
-        seen = self._seen(gaze.images, emission, pose, len(gaze.glances))
-        return replace(gaze, policy=policy, glances=(*gaze.glances, Glance(pose, inverse, *seen)))
+        features = gaze.glances[-1].features if gaze.glances else None
+        looks, emissions = [], []
+        for number in range(len(gaze.glances), len(gaze.glances) + count):
+            if features is not None:
+                policy = self.policy.gather(policy, features)
+            policy, emission, pose = self.policy.emit(policy)
+            inverse = self.policy.pasted(policy, emission, pose)
+            glimpse, features = self._seen(gaze.images, pose, number)
+            looks.append((pose, inverse, glimpse, features))
+            emissions.append(emission)
+        poses, _, _, all_features = zip(*looks, strict=True)
+        codes = self._codes(torch.cat(all_features), torch.cat(emissions), torch.cat(poses)).unflatten(0, (count, -1))
+        glances = (Glance(*parts, code) for parts, code in zip(looks, codes.unbind(), strict=True))
+        return replace(gaze, policy=policy, glances=(*gaze.glances, *glances))
 
     def _seen(
         self,
         images: Float[Tensor, "batch channel height width"],
-        emission: Float[Tensor, "poses hidden"],
         pose: Float[Tensor, "poses 2 3"],
         number: int,
         each: int = 1,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """What glimpse `number` sees at these places, its features, and the code that is made of it.
-
-        `each` places in a row are of one image.
-        """
+    ) -> tuple[Tensor, Tensor]:
+        """What glimpse `number` sees at these places, and its features; `each` places in a row are of one image."""
         normalised = self.levels.normalised(images) if self.levels else images
         stack = cut_scales(normalised, pose, *self.glimpse_size, self.scales, each)
         features = F.relu(self.dropout(self.features(self.glimpse(stack, number))))
-        where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
         glimpse = stack if self.scales == 1 else stack[:, : images.shape[1]]
-        return self.levels.restored(glimpse) if self.levels else glimpse, features, F.relu6(self.what(features) * where)
+        return self.levels.restored(glimpse) if self.levels else glimpse, features
+
+    def _codes(
+        self,
+        features: Float[Tensor, "rows hidden"],
+        emission: Float[Tensor, "rows hidden"],
+        pose: Float[Tensor, "rows 2 3"],
+    ) -> Float[Tensor, "rows memory"]:
+        """The code that is made of each glimpse: ReLU6(what ⊙ where)."""
+        where = self.where(emission if self.where_from == "emission" else pose.flatten(1))
+        return F.relu6(self.what(features) * where)
 
     def _scanned(self, gaze: Gaze, count: int) -> Gaze:
         """The gaze after `count` glimpses at places that are given: none waits for another, so all are one batch."""
@@ -211,7 +225,8 @@ class Stawm(nn.Module):
             policy, emission, pose = self.policy.emit(policy)
             looks.append((emission, pose, self.policy.pasted(policy, emission, pose)))
         emissions, poses = (torch.stack([look[part] for look in looks], 1).flatten(0, 1) for part in (0, 1))
-        seen = self._seen(gaze.images, emissions, poses, 0, count)
+        glimpses, features = self._seen(gaze.images, poses, 0, count)
+        seen = (glimpses, features, self._codes(features, emissions, poses))
         parts = zip(*(part.unflatten(0, (-1, count)).unbind(1) for part in seen), strict=True)
         glances = tuple(Glance(pose, inverse, *part) for (_, pose, inverse), part in zip(looks, parts, strict=True))
         return replace(gaze, policy=policy, glances=glances)
@@ -233,9 +248,7 @@ class Stawm(nn.Module):
     def _looked(self, gaze: Gaze, count: int) -> Gaze:
         if isinstance(self.policy, Scan):
             return self._scanned(gaze, count)
-        for _ in range(count):
-            gaze = self.look(gaze)
-        return gaze
+        return self._glanced(gaze, count)
 
     def remember(self, gaze: Gaze, generator: Generator | None = None) -> Remembered:
         """The memory of what was seen so far, and the answer of every head at this point of the look."""
