@@ -14,6 +14,7 @@ making. A small convolutional network with its largest softmax is beside it, tra
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -210,23 +211,70 @@ def rows(names: tuple[str, ...], every: int) -> Iterator[tuple[str, ...]]:
         yield (f"{kind} ({len(pixels):,})", *cells)
 
 
-def calibration(names: tuple[str, ...], every: int) -> Iterator[tuple[str, ...]]:
-    """The lines of the table of calibration errors: each kind of digit, without and with temperature."""
-    digits = part_of(load_data("mnist").test, slice(None, None, every))
-    shifted = part_of(load_data("mnist").test, slice(None, None, 10 * every))
-    yield ("digits", *names)
+DRAWN, HOW = "drawn, all", ("content", "score")
+
+
+def digits_as_drawn(name: str, every: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """Test digits as they are and drawn in the ways of `robustness`, prepared as for this model, with their labels."""
+    looker, made = Looker(load_trained(name), name), {}
     for kind in ("raw", *VARIANTS):
-        some, cells = digits if kind == "raw" else shifted, []
+        some = part_of(load_data("mnist").test, slice(None, None, every if kind == "raw" else 10 * every))
         assert some.labels is not None
-        for name in names:
-            looker = Looker(load_trained(name), name)
-            ready = torch.stack([one.pixels for one in prepared(kind, looker, some)])[:, 0]
-            assert looker.trust is not None and looker.trust.temperatures is not None
-            scores, logits = judged(judge_of(looker), ready)
-            before = logits * looker.trust.temperatures[-1]
-            gaps = [100 * calibration_error(each, some.labels) for each in (before, logits)]
-            cells.append(f"{gaps[0]:.2f} → {gaps[1]:.2f} % ({(scores < 0.5).mean():.1%} refused)")
-        yield (f"{kind} ({len(some):,})", *cells)
+        made[kind] = torch.stack([one.pixels for one in prepared(kind, looker, some)])[:, 0], some.labels
+    return made
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a calibrated model says of some pictures."""
+
+    score: Tensor
+    content: Tensor
+    """The score without style."""
+    logits: Tensor
+    calibrated: Tensor
+
+
+@torch.inference_mode()
+def seen(name: str, pixels: Tensor) -> Seen:
+    """What the model of that name says of these pictures."""
+    looker = Looker(load_trained(name), name)
+    trust = looker.trust
+    assert trust is not None, "run stawm calibrate first"
+    parts, plain = [], replace(trust, style=None)
+    for part in pixels.split(AT_ONCE):
+        episode = looker.model(part[:, None].float() / 255)
+        believed = trust.believed(episode.logits)[:, -1]
+        parts.append((trust.scores(episode), plain.scores(episode), episode.logits[:, -1], believed))
+    return Seen(*map(torch.cat, zip(*parts, strict=True)))
+
+
+def all_drawn(kinds: dict[str, Seen]) -> Seen:
+    """What was said of the drawn digits, all kinds together."""
+    drawn = [vars(kinds[kind]) for kind in VARIANTS]
+    return Seen(**{part: torch.cat([each[part] for each in drawn]) for part in drawn[0]})
+
+
+def calibration(found: dict[str, dict[str, Seen]], labels: dict[str, Tensor]) -> Iterator[tuple[str, ...]]:
+    """The lines of the table of calibration errors: each kind of digit, without and with temperature."""
+    yield ("digits", *found)
+    for kind, truth in labels.items():
+        cells = []
+        for one in (kinds[kind] for kinds in found.values()):
+            gaps = [100 * calibration_error(logits, truth) for logits in (one.logits, one.calibrated)]
+            cells.append(f"{gaps[0]:.2f} → {gaps[1]:.2f} % ({(one.score < 0.5).double().mean():.1%} refused)")
+        yield (f"{kind} ({len(truth):,})", *cells)
+
+
+def ranking(found: dict[str, dict[str, Seen]]) -> Iterator[tuple[str, ...]]:
+    """The lines of the table of ranks: letters and drawn digits went through our preparation, test digits did not."""
+    yield ("AUROC: content alone, with style", *found)
+    for more, less in (("raw", "letters"), (DRAWN, "letters"), *(("raw", kind) for kind in (DRAWN, *VARIANTS))):
+        cells = []
+        for kinds in found.values():
+            pairs = [[getattr(kinds[kind], how).double().numpy() for kind in (more, less)] for how in HOW]
+            cells.append(", ".join(f"{auroc(*pair):.3f}" for pair in pairs))
+        yield (f"{more} above {less}", *cells)
 
 
 def cost(name: str) -> float:
@@ -266,7 +314,13 @@ def main() -> None:
     given = parser.parse_args()
     names = tuple(given.weights)
     parts = [f"`python benchmarks/familiar.py --every {given.every}`:", "", *table(rows(names, given.every)), ""]
-    parts += [*table(calibration(names, given.every)), ""]
+    digits, letters = digits_as_drawn(names[0], given.every), torch.from_numpy(printed(LETTERS))
+    pixels = {kind: ready for kind, (ready, _) in digits.items()} | {"letters": letters}
+    labels = {kind: truth for kind, (_, truth) in digits.items()}
+    labels[DRAWN] = torch.cat([labels[kind] for kind in VARIANTS])
+    found = {name: {kind: seen(name, ready) for kind, ready in pixels.items()} for name in names}
+    found = {name: {**kinds, DRAWN: all_drawn(kinds)} for name, kinds in found.items()}
+    parts += [*table(calibration(found, labels)), "", *table(ranking(found)), ""]
     costs = ", ".join(f"{name} {cost(name):.1%}" for name in names)
     parts += [f"The score takes so much of the time of a look (250 pictures, one thread): {costs}."]
     print(parts[-1])

@@ -130,7 +130,7 @@ def test_a_drawing_has_no_number_in_the_paper_and_a_sketchpad_two_scores_here():
     assert "| `mnist-draw-6` (1) | – | mse 0.0123 |" in lines[2]
     assert "| 100 of 100 |" in lines[2]
     assert "| `mnist-5k-sketchpad` (2) | – | error 3.00 %, mse 0.0200 |" in lines[3]
-    assert "| 40 |" in lines[3]
+    assert "| 60 |" in lines[3]
 
 
 def test_controls_have_a_table_of_their_own():

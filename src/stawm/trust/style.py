@@ -1,4 +1,4 @@
-"""Is a picture drawn the way those were that were learnt from? A small convolutional network on the picture itself.
+"""Is a picture drawn the way those were that were learnt from? Small convolutional networks on the picture itself.
 
 Style never decides whether a picture is recognised. It only ranks a picture that is recognised: a printed digit scores
 lower than a written one.
@@ -12,19 +12,21 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+COMMITTEE = 4
+"""Networks whose outputs are averaged: style alone ranks glyphs of other scripts by an AUROC of 0.974, one by 0.957."""
 WIDTHS = 8, 16, 16
 EPOCHS, BATCH, RATE, DECAY, DROPOUT = 8, 128, 3e-3, 1e-2, 0.3
 
 
 @dataclass(frozen=True)
 class Style:
-    """Three convolutions with ReLU, and what their last map says."""
+    """Three convolutions with ReLU, and what their last map says; of several networks, side by side (grouped)."""
 
     first: Float[Tensor, "one channel 5 5"]
     first_bias: Float[Tensor, "one"]
-    second: Float[Tensor, "two one 3 3"]
+    second: Float[Tensor, "two one_of_each 3 3"]
     second_bias: Float[Tensor, "two"]
-    third: Float[Tensor, "three two 3 3"]
+    third: Float[Tensor, "three two_of_each 3 3"]
     third_bias: Float[Tensor, "three"]
     outer: Float[Tensor, "features"]
     outer_bias: Float[Tensor, ""]
@@ -32,9 +34,10 @@ class Style:
     def likeness(self, images: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch"]:
         """How like the learnt pictures each of these is in style, from 0 to 1."""
         parts = {name: part.to(images) for name, part in vars(self).items()}
+        groups = len(self.first) // self.second.shape[1]
         inner = F.relu(F.conv2d(images, parts["first"], parts["first_bias"], stride=2, padding=2))
-        inner = F.relu(F.conv2d(inner, parts["second"], parts["second_bias"], stride=2, padding=1))
-        inner = F.relu(F.conv2d(inner, parts["third"], parts["third_bias"], padding=1))
+        inner = F.relu(F.conv2d(inner, parts["second"], parts["second_bias"], stride=2, padding=1, groups=groups))
+        inner = F.relu(F.conv2d(inner, parts["third"], parts["third_bias"], padding=1, groups=groups))
         return torch.sigmoid(inner.flatten(1) @ parts["outer"] + parts["outer_bias"])
 
 
@@ -48,7 +51,13 @@ def fit_style(
     other: UInt8[Tensor, "others channel height width"],
     seed: int = 0,
 ) -> Style:
-    """The network that tells the style of the model's own pictures from that of others (logistic loss)."""
+    """The networks that tell the style of the model's own pictures from that of others (logistic loss)."""
+    return together([_fit_one(own, other, COMMITTEE * seed + number) for number in range(COMMITTEE)])
+
+
+def _fit_one(
+    own: UInt8[Tensor, "count channel height width"], other: UInt8[Tensor, "others channel height width"], seed: int
+) -> Style:
     images = torch.cat([own, other])
     truth = torch.cat([torch.ones(len(own)), torch.zeros(len(other))])
     weight = torch.cat([torch.full((len(side),), len(truth) / (2 * len(side))) for side in (own, other)])
@@ -92,6 +101,14 @@ def _folded(net: nn.Sequential) -> Style:
     return Style(*weights, outer=last.weight[0].detach(), outer_bias=last.bias[0].detach())
 
 
+def together(styles: list[Style]) -> Style:
+    """One style whose output, before the sigmoid, is the mean of theirs."""
+    parts = {name: [vars(style)[name] for style in styles] for name in vars(styles[0])}
+    side_by_side = {name: torch.cat(each) for name, each in parts.items() if not name.startswith("outer")}
+    outer, bias = torch.cat(parts["outer"]) / len(styles), torch.stack(parts["outer_bias"]).mean()
+    return Style(**side_by_side, outer=outer, outer_bias=bias)
+
+
 def style_of(tensors: Mapping[str, Tensor]) -> Style:
-    """The network of these parts."""
+    """The networks of these parts."""
     return Style(**{name: part.float() for name, part in tensors.items()})
