@@ -29,6 +29,7 @@ def test_a_glimpse_reaches_the_next_emission_through_the_aggregator() -> None:
     state, before, _ = policy.emit(policy.start(torch.randn(3, 6)))
     glimpse = torch.randn(3, 8, requires_grad=True)
     gathered = policy.gather(state, glimpse)
+    assert gathered.aggregate is not None
     torch.testing.assert_close(gathered.message, gathered.aggregate[0])
     _, after, _ = policy.emit(gathered)
     (gradient,) = torch.autograd.grad(after.sum(), glimpse)

@@ -188,9 +188,10 @@ class Stawm(nn.Module):
             glimpse, features = self._seen(gaze.images, pose, number)
             looks.append((pose, inverse, glimpse, features))
             emissions.append(emission)
-        poses, _, _, all_features = zip(*looks, strict=True)
-        codes = self._codes(torch.cat(all_features), torch.cat(emissions), torch.cat(poses)).unflatten(0, (count, -1))
-        glances = (Glance(*parts, code) for parts, code in zip(looks, codes.unbind(), strict=True))
+        poses, inverses, glimpses, encoded = zip(*looks, strict=True)
+        codes = self._codes(torch.cat(encoded), torch.cat(emissions), torch.cat(poses)).unflatten(0, (count, -1))
+        parts = zip(poses, inverses, glimpses, encoded, codes.unbind(), strict=True)
+        glances = (Glance(*part) for part in parts)
         return replace(gaze, policy=policy, glances=(*gaze.glances, *glances))
 
     def _seen(
