@@ -147,7 +147,8 @@ def test_controls_put_another_first_scene_into_memory(learnt: tuple[Stawm, Batch
     )
     shown = evaluate(model, mixed, batch_size=40)["scores"]
     control = found["change_error", "another's", "own"]
-    assert control.follows == pytest.approx(1 - shown["change_error"])
+    # But for the order of writing, which is drawn for each place in a batch: a doubtful answer or two may tip.
+    assert control.follows == pytest.approx(1 - shown["change_error"], abs=2.5 / 40)
     assert control.error != pytest.approx(shown["change_error"])
 
 
