@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fresh_process import anew, start
 from stawm.errors import UsageError
+from stawm.memory.hebb_rosenblatt import HebbRosenblatt
 from stawm.memory.protocol import MEMORIES, Memory, MemoryConfig, build_memory
 from tiny_codes import drawn
 from tiny_model import unchecked
@@ -42,18 +43,19 @@ def test_the_whole_sequence_is_its_steps(rule: str) -> None:
     torch.testing.assert_close(memory(codes, queries[:, 0]).terminal, whole.terminal[:, 0])
 
 
-class AsAnyRule(MEMORIES["hebb-rosenblatt"]):
+class AsAnyRule(HebbRosenblatt):
     """A rule that says nothing of sequences: the protocol's own way through them."""
 
     forward, at_end = Memory.forward, Memory.at_end
 
 
 def each_way() -> dict[str, Memory]:
-    hebb = MEMORIES["hebb-rosenblatt"]
     forms = {
-        f"{form}-{read}": hebb(SIZE, form=form, read=read, normalise=normalise)
-        for form, read, normalise in (("matrix", "codes", "none"), ("trace", "responses", "fixed"))
-    } | {"matrix-responses": hebb(SIZE, form="matrix", read="responses"), "plain": AsAnyRule(SIZE)}
+        "matrix-codes": HebbRosenblatt(SIZE, form="matrix"),
+        "matrix-responses": HebbRosenblatt(SIZE, form="matrix", read="responses"),
+        "trace-responses": HebbRosenblatt(SIZE, form="trace", read="responses", normalise="fixed"),
+        "plain": AsAnyRule(SIZE),
+    }
     return {rule: memory_of(rule, learnt=True) for rule in RULES} | {k: m.double() for k, m in forms.items()}
 
 
