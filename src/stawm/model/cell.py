@@ -105,7 +105,7 @@ class _Shared(torch.autograd.Function):
 class _Step(torch.autograd.Function):
     """One step: c' = σ(f) c + σ(i) tanh(g), h' = σ(o) tanh(c'), with the gates i, f, g, o linear in message and h.
 
-    tanh(x) is computed as 2 σ(2x) − 1, in a third of the time.
+    tanh(c') is computed again for the gradient, which takes less than the memory to keep it is worth.
     """
 
     @staticmethod
@@ -124,18 +124,18 @@ class _Step(torch.autograd.Function):
             gates.sigmoid_()
             new.mul_(2).sub_(1)
             after = take * new if cell is None else (keep * cell).addcmul_(take, new)
-            bounded = torch.sigmoid(2 * after).mul_(2).sub_(1)
-        ctx.save_for_backward(seen, before, cell, gates, bounded)
+            shown = _tanh(after).mul_(show)
+        ctx.save_for_backward(seen, before, cell, gates, after)
         ctx.weights, ctx.dtypes = weights, [None if each is None else each.dtype for each in (message, hidden, cell)]
         ctx.set_materialize_grads(False)
-        return show * bounded, after
+        return shown, after
 
     @staticmethod
     @once_differentiable
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, of_hidden: Tensor | None, of_cell: Tensor | None
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
-        seen, before, cell, gates, bounded = ctx.saved_tensors
+        seen, before, cell, gates, after = ctx.saved_tensors
         weights: Weights = ctx.weights
         take, keep, new, show = gates.chunk(4, 1)
         slopes = torch.empty_like(gates)
@@ -144,8 +144,9 @@ class _Step(torch.autograd.Function):
         with exact(gates):
             if of_hidden is None:
                 of_show.zero_()
-                total = torch.zeros_like(bounded) if of_cell is None else of_cell
+                total = torch.zeros_like(after) if of_cell is None else of_cell
             else:
+                bounded = _tanh(after)
                 sigmoid(of_hidden * bounded, show, grad_input=of_show)
                 total = torch.ops.aten.tanh_backward(of_hidden * show, bounded)
                 total = total if of_cell is None else total.add_(of_cell)
@@ -164,6 +165,11 @@ class _Step(torch.autograd.Function):
                 None,
                 None,
             )
+
+
+def _tanh(rows: Tensor) -> Tensor:
+    """tanh(x) as 2 σ(2x) − 1, in a third of the time."""
+    return (2 * rows).sigmoid_().mul_(2).sub_(1)
 
 
 def _product(rows: Tensor, matrix: Tensor, added: Tensor | None = None) -> Tensor:

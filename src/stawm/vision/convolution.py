@@ -44,20 +44,22 @@ def _is_product(layer: nn.Conv2d, maps: Tensor, dtype: torch.dtype) -> bool:
 
 
 class _Product(torch.autograd.Function):
-    """Patches · weights: a row for each place of the result, a column for each number under the kernel."""
+    """Patches · weights: a row for each place of the result, a column for each number under the kernel.
+
+    Patches are cut again for the gradient, for to keep them until then takes three times the memory of the maps.
+    """
 
     @staticmethod
     def forward(ctx: Any, maps: Tensor, weight: Tensor, stride: int, dtype: torch.dtype) -> Tensor:
         with exact(maps):
             seen = maps.to(dtype).permute(0, 2, 3, 1).contiguous()
             patches = _patches(seen, weight.shape[2:], stride)
-            rows = patches.flatten(3).flatten(0, 2)
             flat = weight.permute(2, 3, 1, 0).reshape(-1, weight.shape[0]).to(dtype)
             size = (patches.shape[0], weight.shape[0], *patches.shape[1:3])
             found = torch.empty(size, dtype=dtype, memory_format=torch.channels_last)
-            torch.mm(rows, flat, out=found.permute(0, 2, 3, 1).flatten(0, 2))
-        ctx.save_for_backward(rows, flat)
-        ctx.stride, ctx.sizes, ctx.dtypes = stride, (seen.shape, patches.shape), (maps.dtype, weight.dtype)
+            torch.mm(_rows(patches), flat, out=found.permute(0, 2, 3, 1).flatten(0, 2))
+        ctx.save_for_backward(seen, flat)
+        ctx.stride, ctx.sizes, ctx.dtypes = stride, (weight.shape[2:], patches.shape), (maps.dtype, weight.dtype)
         return found
 
     @staticmethod
@@ -65,16 +67,16 @@ class _Product(torch.autograd.Function):
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, gradient: Tensor
     ) -> tuple[Tensor | None, Tensor | None, None, None]:
-        rows, flat = ctx.saved_tensors
-        shape, patches = ctx.sizes
+        seen, flat = ctx.saved_tensors
+        kernel, patches = ctx.sizes
         of_maps = of_weight = None
         with exact(gradient):
             slopes = gradient.permute(0, 2, 3, 1).reshape(-1, flat.shape[1])
             if ctx.needs_input_grad[0]:
-                gathered = _gathered((slopes @ flat.t()).view(patches), shape, ctx.stride)
+                gathered = _gathered((slopes @ flat.t()).view(patches), seen.shape, ctx.stride)
                 of_maps = gathered.permute(0, 3, 1, 2).to(ctx.dtypes[0])
             if ctx.needs_input_grad[1]:
-                found = (slopes.t() @ rows).to(ctx.dtypes[1])
+                found = (slopes.t() @ _rows(_patches(seen, kernel, ctx.stride))).to(ctx.dtypes[1])
                 of_weight = found.view(-1, *patches[3:]).permute(0, 3, 1, 2)
         return of_maps, of_weight, None, None
 
@@ -92,6 +94,10 @@ def _patches(
         seen = maps.as_strided((batch, down, across, row), steps, maps.storage_offset() + number * line)
         patches[:, :, :, number] = seen.unflatten(3, (kernel[1], channels))
     return patches
+
+
+def _rows(patches: Tensor) -> Float[Tensor, "place under_kernel"]:
+    return patches.flatten(3).flatten(0, 2)
 
 
 def _gathered(
