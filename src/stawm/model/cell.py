@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 from stawm.precision import exact, is_mixed, single
 
 Rows = Float[Tensor, "batch hidden"]
-Met = tuple[Tensor, Tensor | None, Tensor]
-"""Message, hidden state before it (none: nothing) and gradient of the gates of one step."""
+Met = tuple[Tensor, Tensor | None, Tensor, Tensor]
+"""Message, hidden state before it (none: nothing), gradient of the gates and that of the bias, of one step."""
 MANY = 32
 """Rows from which on oneDNN multiplies float32."""
 ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
@@ -97,7 +97,7 @@ class _Shared(torch.autograd.Function):
         messages, gates = (torch.cat([one[part] for one in found]) for part in (0, 2))
         hidden = torch.cat([gates[:0, : ctx.hidden], *(one[1] for one in found if one[1] is not None)])
         with exact(gates):
-            bias, across = gates.sum(0, dtype=ctx.dtype), gates.t()
+            bias, across = torch.stack([one[3] for one in found]).sum(0).to(ctx.dtype), gates.t()
             of_hidden = across[:, : len(hidden)] @ hidden
             return None, (across @ messages).to(ctx.dtype), of_hidden.to(ctx.dtype), bias, bias.clone()
 
@@ -156,7 +156,7 @@ class _Step(torch.autograd.Function):
             narrow = slopes.to(weights.inputs.dtype)
             if ctx.needs_input_grad[3]:
                 run = torch._C._current_graph_task_id()
-                weights.met.setdefault(run, []).append((seen, before, narrow))
+                weights.met.setdefault(run, []).append((seen, before, narrow, slopes.sum(0)))
             asked, (of_message, of_before, of_state) = ctx.dtypes, ctx.needs_input_grad[:3]
             return (
                 _product(narrow, weights.inputs).to(asked[0]) if of_message else None,

@@ -1,5 +1,6 @@
 """Convolutions of small maps as products: on a CPU quicker than those of its library, and the same but for rounding."""
 
+from itertools import product
 from typing import Any
 
 import torch
@@ -88,11 +89,11 @@ def _patches(
     batch, height, width, channels = maps.shape
     down, across = ((side - size) // stride + 1 for side, size in zip((height, width), kernel, strict=True))
     line, row = width * channels, kernel[1] * channels
-    patches = maps.new_empty(batch, down, across, *kernel, channels)
-    steps = (height * line, stride * line, stride * channels, 1)
+    patches, size = maps.new_empty(batch, down, across, *kernel, channels), (batch, down, across, row)
+    steps, steps_of_patches = (height * line, stride * line, stride * channels, 1), (*patches.stride()[:3], 1)
     for number in range(kernel[0]):
-        seen = maps.as_strided((batch, down, across, row), steps, maps.storage_offset() + number * line)
-        patches[:, :, :, number] = seen.unflatten(3, (kernel[1], channels))
+        seen = maps.as_strided(size, steps, maps.storage_offset() + number * line)
+        patches.as_strided(size, steps_of_patches, number * row).copy_(seen)
     return patches
 
 
@@ -104,9 +105,10 @@ def _gathered(
     patches: Float[Tensor, "batch down across kernel_height kernel_width channel"], shape: torch.Size, stride: int
 ) -> Float[Tensor, "batch height width channel"]:
     """The sum of all patches, each where it was cut from."""
-    maps = patches.new_zeros(shape)
-    down, across = (stride * (count - 1) + 1 for count in patches.shape[1:3])
-    for row in range(patches.shape[3]):
-        for column in range(patches.shape[4]):
-            maps[:, row : row + down : stride, column : column + across : stride] += patches[:, :, :, row, column]
+    maps, (_, _, width, channels), (*_, high, wide, _) = patches.new_zeros(shape), shape, patches.shape
+    size, line = (*patches.shape[:3], channels), width * channels
+    steps, steps_of_patches = (shape[1] * line, stride * line, stride * channels, 1), (*patches.stride()[:3], 1)
+    for row, column in product(range(high), range(wide)):
+        part = patches.as_strided(size, steps_of_patches, (row * wide + column) * channels)
+        maps.as_strided(size, steps, row * line + column * channels).add_(part)
     return maps
