@@ -31,6 +31,7 @@ from typing import Any
 
 from PIL import Image
 
+import stawm as package
 from spoil import DAMAGES, flip
 from stawm.cli import main as stawm
 from stawm.data import load_data
@@ -47,8 +48,15 @@ SMALL = [
     *["--model.context.filters", "4", "4", "--model.context.strides", "3", "2", "--model.glimpse.filters", "4", "4"],
     *["--training.batch-size", "8", "--training.epochs", "2", "--training.checkpoint-every", "1", "--device", "cpu"],
 ]
+GRID = [
+    *["--pairs", "2", "--sizes", "8", "--rules", "hebb-rosenblatt", "--seeds", "0"],
+    *["--steps", "20", "--checkpoint-every", "10", "--test-sequences", "50", "--keys", "8", "--values", "8"],
+]
+SHIPPED = Path(package.__file__).parent / "weights"
 PUBLISHED = "damage-idx"
 NAME = "tiny"
+DIED = 5
+"""The exit code of a grid in which a cell failed; which one, and why, is in its table."""
 
 Outcome = Any
 
@@ -79,6 +87,9 @@ class Workshop:
         self.call("record", self.work / "run", "--name", NAME, "--chosen-by", "nothing", "--ledger", self.ledger)
         self.call("ship", self.work / "run", NAME, "--home", self.home, "--ledger", self.ledger)
         (self.work / "embedded.npz").write_bytes(mnist.FILE.read_bytes())
+        if twin:
+            self._add_grid()
+            self._add_trusted()
         shutil.copytree(self.work, self.whole)
 
     @property
@@ -96,12 +107,12 @@ class Workshop:
         """The pictures as a data set."""
         return f"folder:{self.pictures}"
 
-    def call(self, *arguments: object) -> str:
-        """What a command prints; one that fails is a `SystemExit`."""
+    def call(self, *arguments: object, failing: int = 0) -> str:
+        """What a command prints; one that fails, but for the exit code `failing`, is a `SystemExit`."""
         told = io.StringIO()
         with contextlib.redirect_stdout(told):
             code = stawm([str(argument) for argument in arguments])
-        if code:
+        if code not in (0, failing):
             raise SystemExit(code)
         return told.getvalue()
 
@@ -128,6 +139,20 @@ class Workshop:
             records = fit(None, self.work / name, resume=True)
             next(records)
             records.close()
+
+    def _add_grid(self) -> None:
+        """A grid of one cell, entered into the ledger, and the same grid whose cell was stopped half-way."""
+        self.call("compare", "recall", *GRID, "--out", self.work / "grid")
+        self.call("compare", "--out", self.work / "grid", "--record", "--ledger", self.ledger)
+        shutil.copytree(self.work / "grid", self.work / "begun")
+        for outcome in self.work.glob("begun/cells/*/outcome.json"):
+            outcome.unlink()
+
+    def _add_trusted(self) -> None:
+        """Shipped weights that are calibrated, the calibration of others, and a graph of the run for onnxruntime."""
+        for name, folder in (("mnist-5k-sketchpad", "trusted"), ("mnist-sketchpad", "others")):
+            shutil.copytree(SHIPPED / name, self.work / folder)
+        self.call("look", self.pictures, "--weights", self.work / "run", "--engine", "onnx", "--json")
 
     def _add_published(self) -> None:
         """A published set of 16 digits in the format of MNIST, in the cache as it is and packed elsewhere."""
@@ -163,6 +188,36 @@ def resumed(name: str) -> Callable[[Workshop], Outcome]:
 def evaluated(name: str) -> Callable[[Workshop], Outcome]:
     """A reader: what a model answers to the held-out pictures."""
     return lambda shop: shop.call("evaluate", shop.work / name, "--json", "--device", "cpu")
+
+
+def looked(name: str) -> Callable[[Workshop], Outcome]:
+    """A reader: what a model says of each picture, by a graph where there is one."""
+    return lambda shop: shop.call("look", shop.pictures, "--weights", shop.work / name, "--engine", "auto", "--json")
+
+
+def gridded(name: str) -> Callable[[Workshop], Outcome]:
+    """A reader: what the table of a grid says, after the cells that are left were run."""
+
+    def read(shop: Workshop) -> Outcome:
+        told = json.loads(shop.call("compare", "--out", shop.work / name, "--json", failing=DIED))
+        for why in (cell["why"] for cell in told["cells"] if cell["state"] == "failed"):
+            print(f"stawm: {why}", file=sys.stderr)
+        return timeless(told)
+
+    return read
+
+
+def timeless(told: Any) -> Any:
+    """What was told, without what differs from one run to the next."""
+    if isinstance(told, dict):
+        return {key: timeless(value) for key, value in told.items() if key not in ("seconds", "machine", "out")}
+    return [timeless(value) for value in told] if isinstance(told, list) else told
+
+
+def plotted(shop: Workshop) -> Outcome:
+    """The plot of a grid of the ledger."""
+    shop.call("figure", "compare", shop.ledger / "compare" / "grid.json", "--out", shop.work / "grid.png")
+    return (shop.work / "grid.png").read_bytes()
 
 
 def tabled(shop: Workshop) -> Outcome:
@@ -219,6 +274,12 @@ KINDS = {
     "embedded digits, .npz": Kind(("embedded.npz",), (pixels("mnist-5k"),)),
     "published files": Kind((f"cache/{PUBLISHED}/*",), (pixels(PUBLISHED),)),
     "published files, .gz": Kind((f"packed/{PUBLISHED}/*",), (pixels(PUBLISHED, "packed"),)),
+    "trust.safetensors": Kind(("trusted/trust.safetensors",), (looked("trusted"),), "others"),
+    "graph for onnxruntime": Kind(("cache/graphs/*.onnx", "cache/graphs/*.json"), (looked("run"),)),
+    "grid, compare.json": Kind(("grid/compare.json",), (gridded("grid"),)),
+    "grid, outcome.json": Kind(("grid/cells/*/outcome.json",), (gridded("grid"),)),
+    "grid, recall.safetensors": Kind(("begun/cells/*/recall.safetensors",), (gridded("begun"),)),
+    "ledger, grid": Kind(("ledger/compare/*.json",), (plotted,)),
     "tensorboard, lock": Kind(("cut/tensorboard/*", "cut/.lock"), (resumed("cut"), evaluated("cut"))),
 }
 

@@ -135,11 +135,27 @@ def test_a_graph_that_answers_otherwise_is_not_used(trained: Trained, cache: Pat
     """As after a change of the code of a head, of which the name of the file knows nothing."""
     other = moved(0.3)
     assert graph_path(other, "onnx") != graph_path(trained, "onnx")
-    graph_path(other, "onnx").write_bytes(graph_path(trained, "onnx").read_bytes())
+    for suffix in (".onnx", ".json"):
+        content = graph_path(trained, "onnx").with_suffix(suffix).read_bytes()
+        graph_path(other, "onnx").with_suffix(suffix).write_bytes(content)
     assert find_graph_engine(other, "onnx") is None
     assert open_engine(other, "auto").name == "torch"
-    graph_path(other, "onnx").write_bytes(b"no graph")
-    assert open_engine(other, "auto").name == "torch"
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".json"])
+def test_a_graph_that_is_damaged_is_told_of_and_not_used(
+    trained: Trained, suffix: str, caplog: pytest.LogCaptureFixture
+):
+    spoilt = graph_path(trained, "onnx").with_suffix(suffix)
+    whole = spoilt.read_bytes()
+    assert find_graph_engine(trained, "onnx") is not None and not caplog.messages
+    for damaged in (whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], b""):
+        spoilt.write_bytes(damaged)
+        assert find_graph_engine(trained, "onnx") is None
+        assert open_engine(trained, "auto").name == "torch"
+        assert "is damaged" in caplog.messages[-1]
+    spoilt.write_bytes(whole)
+    assert find_graph_engine(trained, "onnx") is not None
 
 
 def test_without_onnxruntime_auto_is_torch_and_a_line_says_what_is_missing(

@@ -2,10 +2,11 @@
 
 `onnx` computes in single precision. `int8` keeps the large weights as eight-bit numbers, a scale for each 32 of them.
 At batch 1 a look reads every weight once a glimpse, and waits for memory: a graph packs the weights for that, and
-eight bits are a quarter of them.
+eight bits are a quarter of them. Beside a graph lies its checksum: one that is damaged is said to be, and made anew.
 """
 
 import hashlib
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +21,15 @@ from torch import Tensor, nn
 from stawm import __version__
 from stawm.data.published import cache_folder
 from stawm.errors import CheckpointError, DataError, StorageError, UsageError
-from stawm.files import whole_file
+from stawm.files import read_json, whole_file, write_json
 from stawm.look.plan import IMAGES, Unsuited, put_together, taken_apart
 from stawm.model.stawm import Episode, Stawm
 from stawm.store.checkpoint import digest_of
 from stawm.store.portable import needs_onnx, quiet, write_onnx
-from stawm.store.weights import Trained
+from stawm.store.weights import Trained, sha256_of
 
 Precision = Literal["onnx", "int8"]
-FORMAT = 1
+FORMAT = 2
 """Raised when graphs that were made before should be made again."""
 TOLERANCES: dict[Precision, float] = {"onnx": 1e-3, "int8": 0.1}
 """A graph whose answers to smooth pictures differ by more, in units of the largest or of one, is not used."""
@@ -82,7 +83,9 @@ def open_graph_engine(trained: Trained, kind: Precision, tell: Callable[[str], N
     try:
         path = graph_path(trained, kind)
         with whole_file(path) as partial:
-            return _made(trained, kind, partial)
+            engine, sum_of_it = _made(trained, kind, partial), sha256_of(partial)
+        write_json(_checksum_of(path), {"sha256": sum_of_it})
+        return engine
     except (DataError, StorageError):  # No place to keep it: it is made at each start.
         with TemporaryDirectory() as folder:
             return _made(trained, kind, Path(folder) / "graph.onnx")
@@ -94,7 +97,7 @@ def find_graph_engine(trained: Trained, kind: Precision) -> GraphEngine | None:
         import onnxruntime  # noqa: F401
 
         path = graph_path(trained, kind)
-        return _compared(trained, kind, path) if path.exists() else None
+        return _compared(trained, kind, path) if _is_whole(path) else None
     except (ImportError, DataError, CheckpointError, UsageError):
         return None
 
@@ -107,12 +110,32 @@ def graph_path(trained: Trained, kind: Precision) -> Path:
     return cache_folder() / "graphs" / f"{name}.onnx"
 
 
+def _checksum_of(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether there is a graph that is as it was written; of one that is damaged a line tells."""
+    if not path.exists():
+        return False
+    try:
+        if read_json(_checksum_of(path))["sha256"] == sha256_of(path):
+            return True
+    except (OSError, ValueError, KeyError):
+        pass
+    logging.getLogger(__name__).warning("%s is damaged; it is not used", path)
+    return False
+
+
 def _made(trained: Trained, kind: Precision, path: Path) -> GraphEngine:
     if kind == "int8":
         from stawm.look.eight_bits import to_eight_bits
 
         try:
-            shutil.copyfile(graph_path(trained, "onnx"), path)  # Its weights are rounded, the rest is the same.
+            known = graph_path(trained, "onnx")
+            if not _is_whole(known):
+                raise FileNotFoundError(known)
+            shutil.copyfile(known, path)  # Its weights are rounded, the rest is the same.
         except (OSError, DataError):
             _write(trained, path)
         to_eight_bits(path)
