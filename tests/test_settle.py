@@ -27,7 +27,7 @@ def test_statistics_become_those_of_the_pictures_as_they_are() -> None:
     model(batch_of(pictures, torch.arange(len(pictures))).images)
     maps = seen[-1].transpose(0, 1).flatten(1)
     torch.testing.assert_close(first.running_mean[0], maps.mean(1))
-    torch.testing.assert_close(first.running_var[0], maps.var(1))
+    torch.testing.assert_close(first.running_var[0], maps.var(1), rtol=1e-3, atol=1e-4)
     assert not model.training and all(not norm.training and norm.momentum == 0.1 for norm in norms_of(model))
 
 
