@@ -98,12 +98,14 @@ CASES: dict[str, tuple[Callable[..., Memory], dict[str, Any], Units]] = {
 
 
 def of_case(case: str, **settings: Any) -> Memory:
-    """The memory of a case with weights that treat no unit like another."""
+    """The memory of a case with weights that treat no unit like another, and of which some always pass a ReLU6."""
     rule, own, _ = CASES[case]
     memory = rule(SIZE, **own, **settings).double()
     with torch.no_grad():
-        for number, part in enumerate(memory.parameters()):
-            part.copy_(part + 0.5 * torch.sin(torch.arange(part.numel()).reshape(part.shape) + number))
+        for number, (name, part) in enumerate(memory.named_parameters()):
+            part += 0.5 * torch.sin(torch.arange(part.numel()).reshape(part.shape) + number)
+            if name == "value.weight":
+                part[1::2] = -part[::2]
     return memory
 
 
