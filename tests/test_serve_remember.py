@@ -106,6 +106,7 @@ def test_what_the_server_kept_is_nothing_so_that_any_other_answers_from_the_toke
         ("/api/remember", {"scene": url(b"x")}, 422, "not a picture"),
         ("/api/remember", {"cells": [url(png())] * 5}, 422, "at most 4"),
         ("/api/remember", {"cells": [url(b"x")]}, 422, "cell 1"),
+        ("/api/remember", {"cells": [""]}, 422, "cell 1"),
         ("/api/remember", {"cells": [3]}, 422, "cells"),
         ("/api/remember", {"scene": url(png()), "model": "sketchpad"}, 422, "“model”"),
         ("/api/remember", {"scene": url(png()), "path": "/etc/passwd"}, 422, "“path”"),

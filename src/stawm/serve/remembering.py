@@ -120,7 +120,7 @@ async def remember(request: Request, kind: type[RememberRequest], models: Models
         cells = asked.cells or []
         if sum(cell is not None for cell in cells) > models.settings.pictures:
             raise Refusal(422, f"at most {models.settings.pictures} pictures are taken in one request")
-        return name, called, [cell and _light(cell, f"cell {n}") for n, cell in enumerate(cells, 1)]
+        return name, called, [None if cell is None else _light(cell, f"cell {n}") for n, cell in enumerate(cells, 1)]
 
     async def worked(found: tuple[str, str, Any]) -> tuple[str, Any]:
         name, called, files = found
