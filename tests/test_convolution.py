@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from stawm.vision import convolution
-from stawm.vision.convolution import convolve
+from stawm.vision.convolution import convolve, convolve_transposed
 
 LAYERS = [(1, 4, 3, 1), (3, 5, 3, 2), (2, 4, 4, 2), (2, 3, 2, 3)]
 """Channels, filters, kernel, stride."""
@@ -68,4 +68,66 @@ def test_all_else_is_the_librarys(how: str, monkeypatch: pytest.MonkeyPatch):
     with torch.set_grad_enabled(how != "evaluation"):
         found = convolve(layer, maps)
         assert "_Product" not in type(found.grad_fn).__name__
+        assert torch.equal(found, layer(maps))
+
+
+SIZES = [(5, 6, 4, 2, 1, (8, 8)), (6, 4, 3, 2, 0, (13, 12)), (3, 4, 4, 1, 2, (7, 6)), (4, 5, 4, 2, 1, (17, 15))]
+"""Channels, filters, kernel, stride, padding and sides of the maps."""
+KINDS = {"plain": (nn.Conv2d, convolve), "transposed": (nn.ConvTranspose2d, convolve_transposed)}
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 20])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_of_weights_as_a_product_is_that_of_the_layer(
+    kind: str, size: tuple[int, int, int, int, int, tuple[int, int]], at_once: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(convolution, "CACHED_AT_ONCE", at_once)
+    channels, filters, kernel, stride, padding, side = size
+    layer = KINDS[kind][0](channels, filters, kernel, stride, padding).double()
+    maps = torch.randn(3, channels, *side, dtype=torch.float64)
+    found = layer(maps)
+    gradient = torch.randn_like(found)
+    (wanted,) = torch.autograd.grad(found, layer.weight, gradient)
+    large, small = (gradient, maps) if kind == "transposed" else (maps, gradient)
+    torch.testing.assert_close(convolution._summed(large, small, layer), wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_half_precision_layers_of_many_filters_learn_by_products(kind: str, bias: bool):
+    made, ours = KINDS[kind]
+    layer = made(128, 128, 4, 2, 1, bias=bias)
+    maps = torch.randn(5, 128, *((4, 4) if kind == "plain" else (2, 2)), requires_grad=True)
+    leaves, found = [maps, *layer.parameters()], []
+    for how in (ours, type(layer).__call__):
+        with torch.autocast("cpu", torch.bfloat16):
+            result = how(layer, maps)
+        if how is ours:
+            assert "_Learns" in str(_behind(result)), "the library was asked"
+        wanted = torch.randn(result.shape, generator=torch.Generator().manual_seed(1))
+        found.append(torch.autograd.grad((result.float() * wanted).sum(), leaves))
+    for got, wanted in zip(*found, strict=True):
+        assert got.dtype == wanted.dtype == torch.float32
+        assert (got - wanted).abs().max() <= 0.02 * wanted.abs().max()
+
+
+def _behind(result: Tensor) -> list[str]:
+    """The names of what made a result, but for its leaves."""
+    node, names = result.grad_fn, []
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    return names
+
+
+@pytest.mark.parametrize("how", ["single precision", "few filters", "large maps", "frozen", "evaluation"])
+def test_else_the_library_learns(how: str):
+    layer = nn.Conv2d(8, 64 if how == "few filters" else 128, 4, 2, 1).requires_grad_(how != "frozen")
+    side = 12 if how == "large maps" else 4
+    maps = torch.randn(2, 8, side, side, requires_grad=True)
+    half = torch.autocast("cpu", torch.bfloat16, enabled=how != "single precision")
+    with half, torch.set_grad_enabled(how != "evaluation"):
+        found = convolve(layer, maps)
+        assert "_Learns" not in str(_behind(found))
         assert torch.equal(found, layer(maps))

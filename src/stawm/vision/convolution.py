@@ -1,9 +1,11 @@
 """Convolutions of small maps as products: on a CPU quicker than those of its library, and the same but for rounding."""
 
+import math
 from itertools import product
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -12,6 +14,10 @@ from stawm.precision import exact, is_mixed
 
 CACHED = 2304 << 10
 """Bytes of patches that a product may have: beyond them, copying them and adding them up takes what it saves."""
+CACHED_AT_ONCE = 4 << 20
+"""Bytes of patches that are multiplied at once for the gradient of weights."""
+MANY, FEW = 128, 16
+"""Filters from which on, and places up to which, that gradient is a product in half precision."""
 
 
 def convolve(
@@ -24,10 +30,30 @@ def convolve(
     """
     assert isinstance(layer, nn.Conv2d)
     dtype = torch.get_autocast_dtype(maps.device.type) if is_mixed(maps) else maps.dtype
-    if not _is_product(layer, maps, dtype):
+    if _is_product(layer, maps, dtype):
+        result: Any = _Product.apply(maps, layer.weight, layer.stride[0], dtype)
+        return result
+    if not _learns_by_product(layer, maps) or layer.out_channels < MANY or _places(layer, maps) > FEW:
         return layer(maps)
-    result: Any = _Product.apply(maps, layer.weight, layer.stride[0], dtype)
-    return result
+    own = (layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
+    return _learning(F.conv2d(maps, *own, layer.stride, layer.padding), layer, maps, layer.bias)
+
+
+def convolve_transposed(
+    layer: nn.Module, maps: Float[Tensor, "batch filter height width"]
+) -> Float[Tensor, "batch channel down across"]:
+    """`layer(maps)` of an `nn.ConvTranspose2d`.
+
+    Its bias is added apart, for oneDNN takes up to twice as long when it adds one itself, and in the type of the maps:
+    mixed, it takes twelve times as long.
+    """
+    assert isinstance(layer, nn.ConvTranspose2d) and not isinstance(layer.padding, str)
+    size = (layer.stride, layer.padding, layer.output_padding)
+    if _learns_by_product(layer, maps) and layer.in_channels >= MANY and maps.shape[2:].numel() <= FEW:
+        found = _learning(F.conv_transpose2d(maps, layer.weight.detach(), None, *size), layer, maps, None)
+    else:
+        found = F.conv_transpose2d(maps, layer.weight, None, *size)
+    return found if layer.bias is None else found.add_(layer.bias.to(found.dtype)[:, None, None])
 
 
 def _is_product(layer: nn.Conv2d, maps: Tensor, dtype: torch.dtype) -> bool:
@@ -38,10 +64,68 @@ def _is_product(layer: nn.Conv2d, maps: Tensor, dtype: torch.dtype) -> bool:
     plain = layer.bias is None and layer.groups == 1 and layer.dilation == (1, 1) and layer.padding == (0, 0)
     if not plain or layer.stride[0] != layer.stride[1]:
         return False
-    places = maps.shape[0]
-    for side, kernel in zip(maps.shape[2:], layer.kernel_size, strict=True):
-        places *= (side - kernel) // layer.stride[0] + 1
-    return 0 < places * layer.weight[0].numel() * dtype.itemsize <= CACHED
+    return 0 < maps.shape[0] * _places(layer, maps) * layer.weight[0].numel() * dtype.itemsize <= CACHED
+
+
+def _places(layer: nn.Conv2d, maps: Tensor) -> int:
+    """Of the result, in a picture."""
+    assert not isinstance(layer.padding, str)
+    sizes = zip(maps.shape[2:], layer.kernel_size, layer.padding, layer.stride, strict=True)
+    return math.prod((side + 2 * padding - kernel) // stride + 1 for side, kernel, padding, stride in sizes)
+
+
+def _learns_by_product(layer: nn.Conv2d | nn.ConvTranspose2d, maps: Tensor) -> bool:
+    """Whether products may give the gradient of its weights: on a CPU, in half precision."""
+    if not (is_mixed(maps) and maps.device.type == "cpu" and layer.weight.requires_grad and torch.is_grad_enabled()):
+        return False
+    plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.stride[0] == layer.stride[1]
+    return plain and not isinstance(layer.padding, str) and not torch.compiler.is_compiling()
+
+
+def _learning(found: Tensor, layer: nn.Conv2d | nn.ConvTranspose2d, maps: Tensor, bias: Tensor | None) -> Tensor:
+    result: Any = _Learns.apply(found, layer.weight, bias, maps.detach(), layer)
+    return result
+
+
+class _Learns(torch.autograd.Function):
+    """What a layer found, as it is: the gradients of its weights are found here, and that of its maps by the library.
+
+    They are a product of patches, as in `_Product`, for some pictures at a time and summed in single precision. Of
+    transposed layers patches are those of the gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, found: Tensor, weight: Tensor, bias: Tensor | None, maps: Tensor, layer: nn.Module) -> Tensor:
+        ctx.save_for_backward(maps)
+        ctx.layer, ctx.dtypes = layer, (weight.dtype, None if bias is None else bias.dtype)
+        ctx.mark_dirty(found)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, gradient: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None, None, None]:
+        (maps,), layer = ctx.saved_tensors, ctx.layer
+        with exact(gradient):
+            pair = (maps.to(gradient.dtype), gradient)
+            large, small = reversed(pair) if isinstance(layer, nn.ConvTranspose2d) else pair
+            of_weight = _summed(large, small, layer).to(ctx.dtypes[0])
+            of_bias = None if ctx.dtypes[1] is None else gradient.sum((0, 2, 3), dtype=ctx.dtypes[1])
+        return gradient, of_weight, of_bias, None, None
+
+
+def _summed(large: Tensor, small: Tensor, layer: Any) -> Float[Tensor, "filter channel kernel_height kernel_width"]:
+    """Over all pictures and places, the product of what lies under the kernel and of what it gives."""
+    kernel, stride, (down, across) = torch.Size(layer.kernel_size), layer.stride[0], layer.padding
+    places, under = small.shape[2] * small.shape[3], kernel.numel() * large.shape[1]
+    count = max(1, CACHED_AT_ONCE // (places * under * large.element_size()))
+    total = large.new_zeros(small.shape[1], under, dtype=torch.promote_types(large.dtype, torch.float32))
+    for some, given in zip(large.split(count), small.split(count), strict=True):
+        padded = F.pad(some.permute(0, 2, 3, 1), (0, 0, across, across, down, down)).contiguous()
+        rows = _rows(_patches(padded, kernel, stride)[:, : small.shape[2], : small.shape[3]])
+        total += given.permute(0, 2, 3, 1).reshape(-1, small.shape[1]).t() @ rows
+    return total.unflatten(1, (*kernel, -1)).permute(0, 3, 1, 2)
 
 
 class _Product(torch.autograd.Function):

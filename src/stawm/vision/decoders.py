@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.convolution import convolve_transposed
 from stawm.vision.encoders import Block, sizes
 from stawm.vision.layout import channels_last
 from stawm.vision.norms import GlimpseNorm
@@ -82,22 +83,10 @@ class ConvDecoder(nn.Module):
         maps = channels_last(features.unflatten(1, self.shape))
         last = len(self.convolutions) - 1
         for layer, convolution in enumerate(self.convolutions):
-            maps = _transposed(convolution, maps)
+            maps = convolve_transposed(convolution, maps)
             if self.norms:
                 parts = zip(maps.unflatten(0, (len(looks), -1)).unbind(), looks, strict=True)
                 maps = torch.cat([self.norms[layer](part, number) for part, number in parts])
             if layer < last:
                 maps = F.relu(maps, inplace=True)
         return maps
-
-
-def _transposed(convolution: nn.Module, maps: Tensor) -> Tensor:
-    """`convolution(maps)`; its bias is added apart, for oneDNN takes up to twice as long when it adds one itself."""
-    assert isinstance(convolution, nn.ConvTranspose2d) and not isinstance(convolution.padding, str)
-    size = (convolution.stride, convolution.padding, convolution.output_padding)
-    result = F.conv_transpose2d(maps, convolution.weight, None, *size)
-    if convolution.bias is None:
-        return result
-    return result.add_(
-        convolution.bias.to(result.dtype)[:, None, None]
-    )  # Of one type: mixed, it takes twelve times as long.
