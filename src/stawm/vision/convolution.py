@@ -36,7 +36,8 @@ def convolve(
     if not _learns_by_product(layer, maps) or layer.out_channels < MANY or _places(layer, maps) > FEW:
         return layer(maps)
     own = (layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
-    return _learning(F.conv2d(maps, *own, layer.stride, layer.padding), layer, maps, layer.bias)
+    found = torch.conv2d(maps, *own, layer.stride, layer.padding)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _learning(found, layer, maps, layer.bias)
 
 
 def convolve_transposed(
