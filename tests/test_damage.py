@@ -2,6 +2,7 @@
 
 import random
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 damage = import_module("damage")
+workshop = import_module("workshop")
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +19,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory):
         place = tmp_path_factory.mktemp("damage")
         patch.setenv("STAWM_CACHE", str(place / "work" / "cache"))
         patch.setattr(damage.mnist, "FILE", damage.mnist.FILE)
-        patch.setitem(damage.DATA_SETS._things, damage.PUBLISHED, damage.mnist.MNIST)
+        patch.setitem(workshop.DATA_SETS._things, damage.PUBLISHED, damage.mnist.MNIST)
         yield damage.Workshop(place, twin=False)
 
 
@@ -35,7 +37,7 @@ READERS = {
 
 @pytest.mark.parametrize("kind", READERS)
 def test_a_flipped_bit_is_found_or_harmless(shop: object, kind: str, monkeypatch: pytest.MonkeyPatch):
-    one = damage.replace(damage.KINDS[kind], readers=(READERS[kind],))
+    one = replace(damage.KINDS[kind], readers=(READERS[kind],))
     monkeypatch.setattr(damage, "KINDS", {kind: one})
     [(_, counts)] = damage.campaign(shop, 1)
     assert counts["used"] == counts["traceback"] == 0

@@ -2,7 +2,7 @@
 
 `onnx` computes in single precision. `int8` keeps the large weights as eight-bit numbers, a scale for each 32 of them.
 At batch 1 a look reads every weight once a glimpse, and waits for memory: a graph packs the weights for that, and
-eight bits are a quarter of them. Beside a graph lies its checksum: one that is damaged is said to be, and made anew.
+eight bits are a quarter of them. Beside a graph lies its checksum: one that is damaged is said to be, and not used.
 """
 
 import hashlib
@@ -133,10 +133,10 @@ def _made(trained: Trained, kind: Precision, path: Path) -> GraphEngine:
 
         try:
             known = graph_path(trained, "onnx")
-            if not _is_whole(known):
-                raise FileNotFoundError(known)
-            shutil.copyfile(known, path)  # Its weights are rounded, the rest is the same.
+            whole = _is_whole(known) and bool(shutil.copyfile(known, path))  # Its weights are rounded, the rest stays.
         except (OSError, DataError):
+            whole = False
+        if not whole:
             _write(trained, path)
         to_eight_bits(path)
     else:
