@@ -7,7 +7,7 @@ import torch
 
 import stawm
 import tiny_scene
-from stawm.data import load_data
+from stawm.data import ImageSet, load_data
 from stawm.data.prepare.prepared import Prepared
 from stawm.errors import DataError, UsageError
 from stawm.look.answer import to_json
@@ -17,7 +17,7 @@ from stawm.model.heads.question import QuestionConfig
 from stawm.store.weights import Trained, packaged
 from tiny_server import looker
 
-SCENES = load_data("scenes:2x2+4:1-4").test
+SCENES, EIGHT = load_data("scenes:2x2+4:1-4").test, load_data("scenes:2x4+4:1-8").test
 SHOWN = [Prepared(pixels) for pixels in SCENES.images[:5]]
 NAMES = [f"scene {number}" for number in range(5)]
 
@@ -165,11 +165,12 @@ def test_a_look_tells_what_is_where_in_words():
 
 
 @pytest.mark.skipif("scenes-4-ask" not in packaged(), reason="the weights of scenes do not come with this package")
-def test_the_shipped_model_remembers_held_out_scenes():
+@pytest.mark.parametrize(("name", "scenes"), [("scenes-4-ask", SCENES), ("scenes-8-ask", EIGHT)])
+def test_the_shipped_models_remember_held_out_scenes(name: str, scenes: ImageSet):
     right = wanted = 0
-    assert SCENES.labels is not None
-    for image, labels in zip(SCENES.images[:40], SCENES.labels.tolist(), strict=False):
-        for cell, label in zip(stawm.ask(image).cells, labels, strict=True):
+    assert scenes.labels is not None
+    for image, labels in zip(scenes.images[:40], scenes.labels.tolist(), strict=False):
+        for cell, label in zip(stawm.ask(image, model=name).cells, labels, strict=True):
             wanted += 1
             right += cell.prediction == (None if label < 0 else str(label))
     assert right > 0.9 * wanted

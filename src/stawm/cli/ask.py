@@ -4,12 +4,14 @@ PICTURES is one picture of a scene, in the proportions of the model's grid with 
 several pictures of single digits, one for each cell, with - for an empty one. Cells are counted from 1, row by row: of
 2 × 2 cells, 1 and 2 are above 3 and 4. The model looks first, in a few glimpses; the question comes afterwards, and
 only what was written into the memory answers it. Without PICTURES it looks at three digits that come with the package.
+Two models come with it too: scenes-4-ask for 2 × 2 cells, scenes-8-ask for 2 × 4.
 
 Examples:
   stawm ask
   stawm ask scene.png --at 2
   stawm ask scene.png --where 7
   stawm ask seven.png - three.png one.png --out remembered.png
+  stawm ask --model scenes-8-ask --at 4
   stawm ask scene.png --model runs/scenes-4-ask-seed0 --json | jq '.recalled.cells[].prediction'
 """
 

@@ -78,7 +78,10 @@ def in_cells(given: Sequence[Given | None], rows: int, columns: int, shape: Shap
     channels, height, width = shape
     down, across = height // rows, width // columns
     if len(given) > rows * columns:
-        raise DataError(f"{len(given)} pictures are given for {rows} × {columns} cells; give at most {rows * columns}")
+        raise DataError(
+            f"{len(given)} pictures are given for {rows} × {columns} cells; give at most {rows * columns}, or a model "
+            "with more cells (scenes-8-ask has 2 × 4)"
+        )
     if channels != 1 or min(down, across) < SIDE:
         raise DataError(
             f"this model's cells are {across} × {down} pixels of {channels} channels, and digits for cells are grey "
