@@ -143,11 +143,13 @@ def test_moving_over_images_or_over_glimpses_is_no_collapse(axis: int):
     assert warnings(examined(where=poses(centres))) == []
 
 
-def epoch(loss: float, error: float | None = 0.9, silent: float = 1.0, norm: float = 1.0) -> dict[str, Any]:
+def epoch(
+    loss: float, error: float | None = 0.9, silent: float = 1.0, norm: float = 1.0, rate: float = 1e-3
+) -> dict[str, Any]:
     """As much of the record of an epoch as tells whether it was dead."""
     score = {} if error is None else {"error": error}
     health = {"recalls_silent": silent, "recalls_saturated": 0.0, "gradient_norm": norm}
-    return {"health": health, "train": {"loss": loss} | score}
+    return {"learning_rate": rate, "health": health, "train": {"loss": loss} | score}
 
 
 FIRST = epoch(2.6)
@@ -167,6 +169,11 @@ DEAD = epoch(2.6)
         ([epoch(90.0, None), *[epoch(89.9, None)] * 3], True),
         ([epoch(90.0, None), epoch(80.0, None), epoch(70.0, None), epoch(60.0, None)], False),
         ([epoch(2.3, silent=0.1), epoch(0.4, 0.1, silent=0.1), *[DEAD] * 3], True),
+        # Drawings of a memory that is stuck all the same: each epoch gains less than a hundredth, all of them more.
+        ([epoch(90.0, None), epoch(13.6, None), *[epoch(13.6 - 0.1 * gain, None) for gain in (1, 2, 3)]], False),
+        # And one that stands still as its schedule ends; at half the rate it may not.
+        ([epoch(90.0, None), epoch(13.6, None), *[epoch(13.6, None, rate=5e-5)] * 3], False),
+        ([epoch(90.0, None), epoch(13.6, None), *[epoch(13.6, None, rate=5e-4)] * 3], True),
     ],
 )
 def test_a_run_is_dead_if_nothing_passes_and_nothing_is_learnt(epochs: list[dict[str, Any]], dead: bool):

@@ -26,6 +26,8 @@ MOVED = 0.1
 NO_GRADIENT = 1e-7
 CHANCE, LEARNT = 0.95, 0.99
 """Below these shares of the error by chance, and of the lowest loss so far, something was learnt."""
+SETTLING = 0.1
+"""Below this share of the highest rate so far, little is to be learnt."""
 
 
 @torch.no_grad()
@@ -108,22 +110,26 @@ def warnings(values: Mapping[str, float]) -> list[str]:
 
 
 def died(epochs: Sequence[Mapping[str, Any]], patience: int, chance: float) -> bool:
-    """Whether a run has died: each of its last `patience` epochs (records as plain values) was dead; 0 is never.
+    """Whether a run has died: nothing came of its last `patience` epochs (records as plain values); 0 is never.
 
-    An epoch is dead if no gradient passes the memory, or none is left at all, and nothing was learnt: a classifier
-    errs as one that always gives the same answer (`chance`), and the loss is not lower, by a hundredth, than it was. So
-    a run that is slow at first is not dead: its gradients pass.
+    In each of them no gradient passes the memory, or none is left at all, at a rate at which it should learn, and a
+    classifier errs as one that always gives the same answer (`chance`); and in none is the loss lower, by a hundredth,
+    than it was before. So a run that is slow at first is not dead, for its gradients pass; nor is one that settles
+    because its schedule ends.
     """
     if not patience or len(epochs) <= patience:
         return False
-    for place in range(len(epochs) - patience, len(epochs)):
-        health, train = epochs[place]["health"], epochs[place]["train"]
-        stuck = health.get("recalls_silent", 0.0) + health.get("recalls_saturated", 0.0) > STUCK_SHARE
-        blocked = stuck or health["gradient_norm"] < NO_GRADIENT
-        best = min(epoch["train"]["loss"] for epoch in epochs[:place])
-        if not blocked or train.get("error", 1.0) < CHANCE * chance or train["loss"] < LEARNT * best:
-            return False
-    return True
+    before, last = epochs[:-patience], epochs[-patience:]
+    rate = SETTLING * max(epoch["learning_rate"] for epoch in epochs)
+    learnt = min(epoch["train"]["loss"] for epoch in last) < LEARNT * min(epoch["train"]["loss"] for epoch in before)
+    return not learnt and all(epoch["learning_rate"] >= rate and _dead(epoch, chance) for epoch in last)
+
+
+def _dead(epoch: Mapping[str, Any], chance: float) -> bool:
+    health = epoch["health"]
+    stuck = health.get("recalls_silent", 0.0) + health.get("recalls_saturated", 0.0) > STUCK_SHARE
+    blocked = stuck or health["gradient_norm"] < NO_GRADIENT
+    return blocked and epoch["train"].get("error", 1.0) >= CHANCE * chance
 
 
 def _spread(centres: Float[Tensor, "batch glimpse 2"], axis: int) -> Float[Tensor, "*rest"]:
