@@ -12,7 +12,7 @@ from stawm.experiments.presets.mnist import (
     MNIST_SELF_SUPERVISED,
     MNIST_SKETCHPAD,
 )
-from stawm.experiments.presets.recipes import MEASURED
+from stawm.experiments.presets.recipes import APART, MEASURED, UNIT
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.draw import DrawConfig
 
@@ -24,11 +24,6 @@ SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.conte
 VARIED_MORE = Departure(("model.dropout", "data.shift"), "4,000 digits, varied more")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
-UNIT = Departure(("model.memory.normalise",), "codes and queries of length 1: no unit saturates, and it learns sooner")
-APART = Departure(
-    ("model.policy.starts", "model.glimpse_scale"),
-    "glimpses start small and apart: later ones see something else",
-)
 SMALL = replace(
     MNIST_CLASSIFY_8.model,
     glimpses=6,
