@@ -38,9 +38,11 @@ def record(*warnings: str, scores: dict[str, float] | None = None, epoch: int = 
 
 def test_plain_lines_for_logs(capsys: pytest.CaptureFixture[str]):
     told = PlainReporter(every=0.0)
+    told.stored(12_250, 55_000)
     told.step(step())
     told.epoch(record("the memory saturates"))
-    moment, measured, epoch, warning = capsys.readouterr().out.splitlines()
+    stored, moment, measured, epoch, warning = capsys.readouterr().out.splitlines()
+    assert stored == "the frozen model has looked at 12,250 of 55,000 pictures; what it makes of them is stored"
     assert moment == "epoch 2/4, step 5/10: loss 0.5123, error 12.34 %, 1,234 images/s, 1 h 02 min left"
     assert "1,000 test pictures" in measured
     assert epoch == "epoch 2/4: loss 0.5000, training error 25.00 %, error 0.41 %, rate 1.0e-03, 1 min 15 s"
@@ -85,6 +87,7 @@ def test_a_warning_of_one_epoch_is_not_counted_again(capsys: pytest.CaptureFixtu
 def test_plain_lines_come_now_and_then_only(capsys: pytest.CaptureFixture[str]):
     told = PlainReporter(every=1000.0)
     for place in range(10):
+        told.stored(place, 10)
         told.step(step(place))
     assert capsys.readouterr().out == ""
 

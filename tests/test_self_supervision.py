@@ -159,7 +159,9 @@ def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
     readout = learning_part(build(experiment.model), experiment.training)
     assert isinstance(readout, MemoryReadout)
     pictures: ImageSet = digits().test
-    stored = stored_features(readout, pictures, batch_size=7)
+    seen: list[tuple[int, int]] = []
+    stored = stored_features(readout, pictures, batch_size=7, on_stored=lambda *counts: seen.append(counts))
+    assert seen == [(7, 30), (14, 30), (21, 30), (28, 30), (30, 30)]
     assert (len(stored), stored.checksum, stored.classes) == (30, pictures.checksum, pictures.classes)
     one = readout.features(batch_of(pictures, torch.tensor([17])).images)
     torch.testing.assert_close(stored.features[17], one[0], rtol=1e-5, atol=1e-6)

@@ -36,6 +36,9 @@ class Reporter:
     def step(self, step: Step) -> None:
         """A training step was done."""
 
+    def stored(self, done: int, count: int) -> None:
+        """A frozen model has looked at some more of the pictures, to be learnt from."""
+
     def epoch(self, record: Record) -> None:
         """An epoch was done."""
 
@@ -61,6 +64,12 @@ class PlainReporter(Reporter):
         self.epochs = step.epochs
         if time.monotonic() - self.spoke >= self.every:
             self.say(f"epoch {step.epoch}/{step.epochs}, step {step.step}/{step.steps}: {step_line(step)}")
+
+    def stored(self, done: int, count: int) -> None:
+        """Say how many, if nothing was said for a while."""
+        if time.monotonic() - self.spoke >= self.every:
+            self.say(f"the frozen model has looked at {done:,} of {count:,} pictures; what it makes of them is stored")
+            self.spoke = time.monotonic()
 
     def epoch(self, record: Record) -> None:
         """Say on what is measured, if that is new, the epoch's line, and the warnings that are new."""

@@ -60,8 +60,8 @@ def train(
     if speaks:
         print(precision_for(experiment, folder, resume=resume, accelerator=device), flush=True)
     reporter = reporter_for(json)
-    options = {"resume": resume, "data_dir": data_dir, "accelerator": device, "on_step": reporter.step}
-    watch(fit(experiment, folder, **options), reporter)
+    options = {"resume": resume, "data_dir": data_dir, "accelerator": device}
+    watch(fit(experiment, folder, **options, on_step=reporter.step, on_stored=reporter.stored), reporter)
     if speaks:
         print(f"the weights are in {folder / 'weights'}; go on with `stawm evaluate {folder}`")
 

@@ -17,6 +17,7 @@ from stawm.model.readout import Readout
 from stawm.store.checkpoint import not_finite
 from stawm.training.batch_norm import settle
 from stawm.training.engine import generator_of
+from stawm.training.journal import OnStored
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 class Feed:
     """The pictures of a run, and how they are cut into batches over all processes."""
 
-    def __init__(self, experiment: Experiment, data: Splits, engine: "Fabric") -> None:
+    def __init__(
+        self, experiment: Experiment, data: Splits, engine: "Fabric", on_stored: OnStored | None = None
+    ) -> None:
         """The feed of `experiment`; pictures that do not fit its model are a `DataError`."""
-        self.experiment, self.engine, self.views = experiment, engine, None
+        self.experiment, self.engine, self.views, self.on_stored = experiment, engine, None, on_stored
         self.train, held_out, self.split = hold_out(data, experiment.data.hold_out)
         self.held_out: ImageSet | FeatureSet = held_out
         for pictures in (self.train, held_out):
@@ -66,8 +69,8 @@ class Feed:
             for model in models:
                 settle(model, self.train, self.experiment, self.engine)
         if isinstance(self.held_out, ImageSet) and (data.views or not data.varies):
-            self.views = Views(taught, self.train, data, self.experiment.seed)
-            self.held_out = stored_features(taught, self.held_out, self.engine.device)
+            self.views = Views(taught, self.train, data, self.experiment.seed, self.on_stored)
+            self.held_out = stored_features(taught, self.held_out, self.engine.device, on_stored=self.on_stored)
 
     def of_epoch(self, epoch: int) -> ImageSet | FeatureSet:
         """What is learnt from in this epoch (from 0)."""
@@ -100,9 +103,17 @@ class Views:
     its own random amount, drawn from seed and view alone: a resumed run sees the same.
     """
 
-    def __init__(self, readout: Readout, pictures: ImageSet, data: DataConfig, seed: int = 0) -> None:
+    def __init__(
+        self,
+        readout: Readout,
+        pictures: ImageSet,
+        data: DataConfig,
+        seed: int = 0,
+        on_stored: OnStored | None = None,
+    ) -> None:
         """The views that `data` asks for; one, of the pictures as they are, if it asks for no variation."""
         self.readout, self.pictures, self.data, self.seed = readout, pictures, data, seed
+        self.on_stored = on_stored
         self.count = data.views if data.varies else 1
         self.stored: dict[int, FeatureSet] = {}
 
@@ -112,7 +123,9 @@ class Views:
         if view not in self.stored:
             chance = generator_of(self.seed, view, len(self.pictures))
             vary = (lambda batch: augment(batch.images, self.data, chance, batch.labels)) if view else None
-            self.stored[view] = stored_features(self.readout, self.pictures, device, vary=vary)
+            self.stored[view] = stored_features(
+                self.readout, self.pictures, device, vary=vary, on_stored=self.on_stored
+            )
         return self.stored[view]
 
 
@@ -123,6 +136,7 @@ def stored_features(
     device: torch.device | str | None = None,
     batch_size: int = 250,
     vary: Callable[[Batch], Tensor] | None = None,
+    on_stored: OnStored | None = None,
 ) -> FeatureSet:
     """What the frozen part of `readout` makes of all `pictures`, varied if asked, kept in main memory as float32."""
     kept = None
@@ -134,5 +148,7 @@ def stored_features(
         if kept is None:
             kept = torch.empty(len(pictures), features.shape[1])
         kept[indices] = features
+        if on_stored:
+            on_stored(int(indices[-1]) + 1, len(pictures))
     assert kept is not None, "an empty set is refused before"
     return FeatureSet(pictures.name, kept, pictures.labels, pictures.classes, pictures.checksum)

@@ -21,7 +21,7 @@ from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
-from stawm.training.journal import OnStep, Progress, Record, Step, read_metrics
+from stawm.training.journal import OnStep, OnStored, Progress, Record, Step, read_metrics
 from stawm.training.schedule import learning_rate
 from stawm.training.trainer import Trainer
 
@@ -35,13 +35,14 @@ def fit(
     data: Splits | None = None,
     accelerator: str = "auto",
     on_step: OnStep | None = None,
+    on_stored: OnStored | None = None,
 ) -> Generator[Record, None, None]:
     """Train `experiment` in the folder `run`, yielding one record an epoch; weights are exported after the last.
 
     With `resume`, a run goes on from its newest checkpoint and ends as if it had never stopped (`experiment` may then
     be none; if given, it must be the run's). `data` are images of the caller's own instead of those that the experiment
-    names. `on_step` sees every step. Under `torchrun` every process calls this and the first one writes; `run` must be
-    a folder that all of them see.
+    names. `on_step` sees every step, and `on_stored` how many pictures, of how many, a frozen model has looked at.
+    Under `torchrun` every process calls this and the first one writes; `run` must be a folder that all of them see.
     """
     run = placed(run)
     experiment = _experiment(experiment, run, resume)
@@ -50,7 +51,7 @@ def fit(
     if data is not None and not isinstance(data, Splits):
         raise UsageError(f"given a {type(data).__name__} as data; give Splits(train, test) of two ImageSets")
     pictures = data or load_data(experiment.data.name, data_dir=data_dir, image=experiment.model.image.shape)
-    feed = Feed(experiment, pictures, engine)
+    feed = Feed(experiment, pictures, engine, on_stored)
     trainer = Trainer(engine, experiment, feed.steps)
     with Books(run, experiment, feed, trainer, precision) as books:
         progress = books.open(resume)

@@ -88,6 +88,8 @@ class Record:
 
 
 OnStep = Callable[[Step], None]
+OnStored = Callable[[int, int], None]
+"""Told of how many pictures, out of how many, what a frozen model makes of them is stored."""
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
