@@ -24,6 +24,7 @@ SMALLER = ("data.name", "training.batch_size", "model.memory.size", "model.conte
 VARIED_MORE = Departure(("model.dropout", "data.shift"), "4,000 digits, varied more")
 MINUTES = "4,000 training digits and a small model: minutes, not hours"
 
+STARTS = Departure(("model.policy.starts",), "glimpses start apart: later ones see something else")
 SMALL = replace(
     MNIST_CLASSIFY_8.model,
     glimpses=6,
@@ -64,7 +65,7 @@ MNIST_5K_DRAW = replace(
         *MNIST_DRAW_6.departures,
         CYCLE,
         Departure((*SMALLER, "model.glimpses", "model.dropout"), MINUTES),
-        UNIT,
+        *(UNIT, STARTS),
     ),
     model=replace(
         SMALL,
@@ -73,6 +74,7 @@ MNIST_5K_DRAW = replace(
         glimpse_height=6,
         glimpse_width=6,
         glimpse=CnnConfig(filters=(64,), strides=(1,)),
+        policy=PolicyConfig(starts="grid"),
     ),
     data=replace(MNIST_5K_CLASSIFY.data, shift=0),
     training=MNIST_5K_CLASSIFY.training,
@@ -91,7 +93,7 @@ MNIST_5K_SELF_SUPERVISED = replace(
         DROPPED_AFTER,
         CYCLE,
         Departure((*SMALLER, "model.glimpses", "model.dropout"), "the digits and the sizes of mnist-5k-draw"),
-        UNIT,
+        *(UNIT, STARTS),
     ),
     model=replace(
         MNIST_5K_DRAW.model,
