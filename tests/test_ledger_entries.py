@@ -86,7 +86,7 @@ def test_the_chains_are_those_that_were_run():
     [
         ("mnist-classify-8-fast", "mnist-classify-8-fast-seed0"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-unit-seed0"),
-        ("mnist-sketchpad-fast", "mnist-sketchpad-seed0"),
+        ("mnist-sketchpad-fast", "mnist-sketchpad-fast-unit-seed0"),
         ("cifar10-draw-16-fast", "cifar10-draw-16-4-seed0"),
         ("cifar10-vae-fast", "cifar10-vae-4-seed0"),
     ],

@@ -127,7 +127,7 @@ MNIST_SKETCHPAD_FAST = replace(
     name="mnist-sketchpad-fast",
     about="mnist-sketchpad, with the recipe of mnist-classify-8-fast.",
     of=MNIST_SKETCHPAD.name,
-    goal=Goal("error", 0.006, epochs=10),
+    goal=Goal("error", 0.0046, epochs=10),
     departures=(
         *held(MNIST_SKETCHPAD.departures, DROPPED_AFTER.fields),
         DROPPED_AFTER,
@@ -135,9 +135,15 @@ MNIST_SKETCHPAD_FAST = replace(
         CLIPPED_SHORT,
         Departure(("model.dropout", "data.shift"), UNDERFITS),
         LOOKS_STEADILY,
-        HELD_OUT,
+        *(UNIT, HELD_OUT),
     ),
-    model=replace(MNIST_SKETCHPAD.model, heads=MNIST_SKETCHPAD.model.heads | MEASURED, dropout=0.3, glimpse_scale=0.75),
+    model=replace(
+        MNIST_SKETCHPAD.model,
+        heads=MNIST_SKETCHPAD.model.heads | MEASURED,
+        dropout=0.3,
+        glimpse_scale=0.75,
+        memory=HebbRosenblattConfig(normalise="fixed"),
+    ),
     data=replace(MNIST_SKETCHPAD.data, shift=1, hold_out=5000),
     training=replace(MNIST_RECIPE, epochs=10),
 )
