@@ -70,8 +70,11 @@ def test_the_chains_are_those_that_were_run():
         "mnist-self-supervised-seed0": [six],
         "mnist-self-supervised-views-seed0": [six, twelve],
         "mnist-5k-self-supervised-seed0": ["mnist-5k-draw-seed0"],
-        **{f"mnist-5k-self-supervised-unit-seed{seed}": [f"mnist-5k-draw-unit-seed{seed}"] for seed in range(3)},
-        **{f"mnist-5k-self-supervised-apart-seed{seed}": [f"mnist-5k-draw-apart-seed{seed}"] for seed in range(3)},
+        **{
+            f"mnist-5k-self-supervised-{kind}-seed{seed}": [f"mnist-5k-draw-{kind}-seed{seed}"]
+            for kind in ("plain", "unit", "apart")
+            for seed in range(3)
+        },
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
         "self-supervised-dropout-0.5": [six],
         "self-supervised-rotated": [six],
