@@ -80,7 +80,7 @@ def in_cells(given: Sequence[Given | None], rows: int, columns: int, shape: Shap
     if len(given) > rows * columns:
         raise DataError(
             f"{len(given)} pictures are given for {rows} × {columns} cells; give at most {rows * columns}, or a model "
-            "with more cells (scenes-8-ask has 2 × 4)"
+            "with more cells"
         )
     if channels != 1 or min(down, across) < SIDE:
         raise DataError(
