@@ -20,6 +20,7 @@ from stawm.ledger.entries import read_entry
 from stawm.ledger.record import Told, entry_of
 from stawm.measure.controls import controls
 from stawm.measure.evaluate import evaluate
+from stawm.store.lock import RunLock
 from stawm.store.sessions import SESSIONS, this_machine
 from stawm.store.weights import fingerprint, load
 from stawm.training.fit import fit
@@ -153,6 +154,19 @@ def test_an_unfinished_run_tells_the_epochs_done(tmp_path: Path):
     experiment = trained(tmp_path, epochs=1)
     found = entry_of(tmp_path, Told("half", chosen_by="the paper"))
     assert (found.epochs, found.experiment.training.epochs) == (1, experiment.training.epochs)
+
+
+def test_a_result_of_a_run_that_still_learns_is_refused_before_the_test_set_is_read(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+):
+    told = Told("mine", chosen_by="the paper")
+    owner = RunLock(plain)
+    owner.take()
+    with monkeypatch.context() as patched, pytest.raises(CheckpointError, match=r"another process trains in .*plain"):
+        patched.setattr("stawm.ledger.record.evaluate", lambda *_, **__: pytest.fail("the test set was read"))
+        entry_of(plain, told)
+    owner.free()
+    assert entry_of(plain, told).epochs == 2
 
 
 def test_a_run_of_an_earlier_version_knows_neither_code_nor_threads(tmp_path: Path):

@@ -16,6 +16,7 @@ from stawm.measure.controls import Control
 from stawm.measure.evaluate import evaluate
 from stawm.measure.question_controls import QuestionControl, all_controls
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
+from stawm.store.lock import RunLock
 from stawm.store.sessions import read_sessions, this_machine
 from stawm.store.weights import fingerprint, load_trained
 from stawm.training.journal import METRICS, read_metrics
@@ -51,6 +52,8 @@ def entry_of(
     A run that started from another finds the entry of that in `ledger`, by the weights. `with_controls` also measures
     a classifier, and heads that are asked questions, with memories and queries exchanged.
     """
+    if told.kind == "result":
+        RunLock(run).check()  # The test set is read once: not before the run has ended.
     experiment, records = experiment_of(run), read_metrics(run)
     if not records:
         raise CheckpointError(f"there is no finished epoch in {run}; train it further (--resume)")

@@ -22,13 +22,27 @@ class RunLock:
             self._run.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
         except Timeout as failure:
-            raise CheckpointError(
-                f"another process trains in {self._run}; wait until it ends, stop it, or choose another folder"
-            ) from failure
+            raise self._taken() from failure
         except OSError as failure:
             raise StorageError(
                 f"could not write into {self._run}: {failure.strerror or failure}; choose another place"
             ) from failure
+
+    def check(self) -> None:
+        """Refuse a folder in which another process trains; nothing is written, so it may be one that is only read."""
+        if (self._run / LOCK).is_file():
+            try:
+                self._lock.acquire()
+                self._lock.release()
+            except Timeout as failure:
+                raise self._taken() from failure
+            except OSError:
+                return  # A folder that may only be read: nobody can train in it.
+
+    def _taken(self) -> CheckpointError:
+        return CheckpointError(
+            f"another process trains in {self._run}; wait until it ends, stop it, or choose another folder"
+        )
 
     def free(self) -> None:
         """Give the folder back, if it was taken; one in which nothing was written is removed."""
