@@ -75,6 +75,8 @@ def test_the_chains_are_those_that_were_run():
             for kind in ("plain", "unit", "apart")
             for seed in range(3)
         },
+        "cifar10-self-supervised-12-seed0": ["cifar10-draw-16-fast-12-seed0"],
+        "cifar10-vae-self-supervised-12-seed0": ["cifar10-vae-fast-12-seed0"],
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
         "self-supervised-dropout-0.5": [six],
         "self-supervised-rotated": [six],
@@ -90,8 +92,8 @@ def test_the_chains_are_those_that_were_run():
         ("mnist-classify-8-fast", "mnist-classify-8-fast-seed0"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-unit-seed0"),
         ("mnist-sketchpad-fast", "mnist-sketchpad-fast-unit-seed0"),
-        ("cifar10-draw-16-fast", "cifar10-draw-16-4-seed0"),
-        ("cifar10-vae-fast", "cifar10-vae-4-seed0"),
+        ("cifar10-draw-16-fast", "cifar10-draw-16-fast-12-seed0"),
+        ("cifar10-vae-fast", "cifar10-vae-fast-12-seed0"),
     ],
 )
 def test_a_recipe_is_one_that_was_measured_and_its_goal_what_that_reached(name: str, found: str):

@@ -143,7 +143,7 @@ def test_the_entry_is_told_where_the_weights_are_gone(plain: Path, tmp_path: Pat
     trained(tmp_path / "run", "--training.start-from", str(tmp_path / "gone"))
     rmtree(tmp_path / "gone")
     told, ledger = Told("mine", chosen_by="the paper"), [entry("first")]
-    with pytest.raises(UsageError, match="--source"):
+    with pytest.raises(UsageError, match=r"gone, where no weights are found .* --source"):
         entry_of(tmp_path / "run", told, ledger)
     found = entry_of(tmp_path / "run", replace(told, source="first"), ledger)
     assert (found.source, found.started_from) == ("first", "")

@@ -52,11 +52,7 @@ def entry_of(
     A run that started from another finds the entry of that in `ledger`, by the weights. `with_controls` also measures
     a classifier, and heads that are asked questions, with memories and queries exchanged.
     """
-    if told.kind == "result":
-        RunLock(run).check()  # The test set is read once: not before the run has ended.
-    experiment, records = experiment_of(run), read_metrics(run)
-    if not records:
-        raise CheckpointError(f"there is no finished epoch in {run}; train it further (--resume)")
+    experiment, records = experiment_of(run), _records(run, told.kind)
     preset(experiment.name)
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
@@ -89,6 +85,16 @@ def entry_of(
         started_from=started_from,
         note=told.note,
     )
+
+
+def _records(run: Path, kind: Kind) -> list[dict[str, Any]]:
+    """What the run wrote down after each epoch; a result's has ended, for the test set is read once."""
+    if kind == "result":
+        RunLock(run).check()
+    records = read_metrics(run)
+    if not records:
+        raise CheckpointError(f"there is no finished epoch in {run}; train it further (--resume)")
+    return records
 
 
 def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement | None, float]:
@@ -148,6 +154,11 @@ def _started(run: Path, experiment: Experiment, told: Told, ledger: Sequence[Ent
         return found[0], weights
     if weights and not told.source and not Path(start).exists():
         return "", weights
+    if not weights and not told.source:
+        raise UsageError(
+            f"{run} started from {start}, where no weights are found from here; record it in the folder that it was "
+            "trained in, or give --source and the name of that run's entry"
+        )
     raise UsageError(
         f"{run} started from {start}, and the ledger has no entry {told.source or 'with those weights'}; record that "
         "run first, or give --source and the name of its entry"
