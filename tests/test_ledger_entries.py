@@ -75,8 +75,11 @@ def test_the_chains_are_those_that_were_run():
             for kind in ("plain", "unit", "apart")
             for seed in range(3)
         },
-        "cifar10-self-supervised-12-seed0": ["cifar10-draw-16-fast-12-seed0"],
-        "cifar10-vae-self-supervised-12-seed0": ["cifar10-vae-fast-12-seed0"],
+        **{
+            f"cifar10-{kind}self-supervised-12-seed{seed}": [f"cifar10-{drawing}-fast-12-seed0"]
+            for kind, drawing in (("", "draw-16"), ("vae-", "vae"))
+            for seed in range(3)
+        },
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
         "self-supervised-dropout-0.5": [six],
         "self-supervised-rotated": [six],
@@ -90,6 +93,7 @@ def test_the_chains_are_those_that_were_run():
     ("name", "found"),
     [
         ("mnist-classify-8-fast", "mnist-classify-8-fast-seed0"),
+        ("mnist-classify-8-long", "mnist-classify-8-long-seed2"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-unit-seed0"),
         ("mnist-sketchpad-fast", "mnist-sketchpad-fast-unit-seed0"),
         ("cifar10-draw-16-fast", "cifar10-draw-16-fast-12-seed0"),

@@ -70,7 +70,7 @@ MNIST_CLASSIFY_8_LONG = replace(
     MNIST_CLASSIFY_8_FAST,
     name="mnist-classify-8-long",
     about="The paper's 8×8 classifier in one command: 20 epochs of warped digits, 45 minutes on a core with bf16.",
-    goal=Goal("error", 0.0041, epochs=20),
+    goal=Goal("error", 0.0043, epochs=20),
     departures=(
         *held(MNIST_CLASSIFY_8.departures, AS_THE_TEXT.fields),
         Departure(
