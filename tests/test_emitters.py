@@ -150,3 +150,8 @@ def test_a_model_is_built_with_either() -> None:
 def test_a_context_without_maps_is_named(config: ModelConfig) -> None:
     with pytest.raises(UsageError, match=r"model\.policy\.poses affine"):
         build(config)
+
+
+def test_salient_windows_cannot_start_inward() -> None:
+    with pytest.raises(UsageError, match=r"give model\.policy\.starts=grid"):
+        build(replace(ModelConfig(), policy=PolicyConfig(starts="inward", poses="salient")))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import log
+from typing import Literal
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch.distributions import Normal, kl_divergence
 
 from stawm.errors import DataError, UsageError
 from stawm.model.heads.classify import Classification, Classified
-from stawm.model.heads.draw import Drawing, Drawn, concatenated_divergence, joint_divergence
+from stawm.model.heads.draw import DrawConfig, Drawing, Drawn, concatenated_divergence, joint_divergence
 from stawm.model.heads.head import Answered, Batch, Judge, Objective, known_scores
 from tiny_model import heads, small
 
@@ -60,6 +61,32 @@ def test_drawing_sums_over_pixels_and_weighs_the_divergence_for_each_image() -> 
     assert terms["divergence"].item() == pytest.approx(2 * 4 / 128 * 3)
     assert Drawing(beta=4, beta_scale=1).terms(wrong, batch)["divergence"].item() == pytest.approx(12)
     assert Drawing().scores(wrong, batch)["mse"].tolist() == pytest.approx([0.25, 0.25])
+
+
+@pytest.mark.parametrize("canvas", ["addition", "bernoulli"])
+def test_anytime_weighs_the_canvases_before_the_last(canvas: Literal["addition", "bernoulli"]) -> None:
+    """Of three canvases the mean error of the first two, and every sketch has a gradient of its own from it."""
+    model = small(heads={"draw": DrawConfig(latent=2, canvas=canvas)})
+    drawn = model(IMAGES).answer("draw", Drawn)
+    first, second = ((drawn.painting.canvases[:, number] - IMAGES).square().sum() / 2 for number in (0, 1))
+    wanted = (first + second) / 2
+    terms = Drawing(weight=2, anytime=0.5).terms(drawn, Batch(IMAGES, None))
+    assert terms["anytime_error"].item() == pytest.approx(2 * 0.5 * float(wanted.detach()), rel=1e-5)
+    (gradient,) = torch.autograd.grad(terms["anytime_error"], drawn.sketches)
+    assert [float(part.abs().sum()) > 0 for part in gradient.unbind(1)] == [True, True, False]
+    assert "anytime_error" not in Drawing().terms(drawn, Batch(IMAGES, None))
+
+
+def test_cover_weighs_what_all_sketches_after_the_first_hide() -> None:
+    """By hand: masks of 0.25, 0.5 and 1 everywhere; a model without masks has no such term."""
+    drawn = small(heads=heads(latent=2, canvas="bernoulli"))(IMAGES).answer("draw", Drawn)
+    covers = torch.tensor([0.25, 0.5, 1.0])[:, None, None, None].expand(2, 3, 1, 12, 12)
+    covered = replace(drawn, painting=replace(drawn.painting, covers=covers))
+    batch = Batch(IMAGES, None)
+    assert Drawing(weight=2, cover=0.1).terms(covered, batch)["cover"].item() == pytest.approx(2 * 0.1 * 1.5 * 144)
+    assert "cover" not in Drawing().terms(covered, batch)
+    added = small(heads=heads(latent=2))(IMAGES).answer("draw", Drawn)
+    assert "cover" not in Drawing(cover=0.1).terms(added, batch)
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from stawm.model.emitters import Emitter
-from stawm.model.policy import Policy, Starts, start_centres
+from stawm.model.policy import Policy, Starts, start_centres, start_sizes
 from stawm.vision.glimpse import inverse
 
 
@@ -67,6 +67,37 @@ def test_glimpses_that_start_apart_and_their_sketches(starts: Starts) -> None:
         pasted = policy.pasted(state, emission, pose)
         assert pasted is not None
         torch.testing.assert_close(pasted, inverse(pose))
+
+
+@pytest.mark.parametrize("centres", [None, start_centres(3, "grid")], ids=["middle", "apart"])
+def test_glimpses_that_start_inward_and_their_sketches(centres: torch.Tensor | None) -> None:
+    """The first sees the whole picture, the last `scale` of it; a sketch would be pasted where it was seen."""
+    sizes = start_sizes(3, 0.4)
+    torch.testing.assert_close(sizes, torch.tensor([1.0, 0.7, 0.4]))
+    policy = Policy(6, 8, dropout=0.0, draws=True, scale=0.4, starts=centres, sizes=sizes).eval()
+    state = policy.start(torch.rand(3, 6))
+    for number in range(5):
+        state, emission, pose = policy.emit(state)
+        torch.testing.assert_close(pose[:, :, :2], (sizes[number % 3] * torch.eye(2)).expand(3, 2, 2))
+        torch.testing.assert_close(
+            pose[:, :, 2], torch.zeros(3, 2) if centres is None else centres[number % 3].expand(3, 2)
+        )
+        pasted = policy.pasted(state, emission, pose)
+        assert pasted is not None
+        torch.testing.assert_close(pasted, inverse(pose))
+    assert start_sizes(1, 0.4).tolist() == [1.0]
+
+
+def test_each_size_learns() -> None:
+    policy = Policy(6, 8, dropout=0.0, scale=0.5, sizes=start_sizes(3, 0.5))
+    state = policy.start(torch.rand(3, 6))
+    for _ in range(2):
+        state, _, pose = policy.emit(state)
+        pose.sum().backward(retain_graph=True)
+    assert isinstance(policy.emitter, Emitter)
+    larger = policy.emitter.larger
+    assert larger is not None and larger.grad is not None
+    assert larger.grad.tolist() == [6.0, 6.0, 0.0]
 
 
 def test_starts_on_a_grid_fill_it_row_by_row() -> None:

@@ -13,7 +13,7 @@ from stawm.experiments.check import check_model
 from stawm.experiments.experiment import ALL, STAWM, CnnConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.memory.protocol import build_memory
 from stawm.model.heads.head import HEADS, Head, Host, Judge
-from stawm.model.policy import Policy, start_centres
+from stawm.model.policy import Policy, start_centres, start_sizes
 from stawm.model.readout import MemoryReadout, Readout
 from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Encoder, Stawm
@@ -144,10 +144,13 @@ def _policy(config: ModelConfig, context: Encoder | Overview | FixedOverview, dr
     policy, scale = config.policy, config.glimpse_scale
     aspect = config.image.width / config.image.height
     if policy.kind == "learnt":
-        starts = None if policy.starts == "one" else start_centres(config.glimpses, policy.starts, aspect)
+        apart, inward = policy.starts not in ("one", "inward"), policy.starts == "inward"
+        starts = start_centres(config.glimpses, policy.starts, aspect) if apart else None
+        sizes = start_sizes(config.glimpses, scale) if inward else None
         cells = _places(context) if policy.poses == "salient" else None
         size, dropout = config.hidden_size, config.dropout
-        return Policy(context.features, size, dropout, draws=draws, scale=scale, starts=starts, cells=cells)
+        options = {"draws": draws, "scale": scale, "starts": starts, "sizes": sizes, "cells": cells}
+        return Policy(context.features, size, dropout, **options)
     cells = cell_poses(policy.rows, policy.columns, *config.picture[1:]) if policy.kind == "scan" else None
     options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}
     return Scan(config.hidden_size, cells, **options)

@@ -94,6 +94,11 @@ def check_model(config: ModelConfig) -> None:
     if config.compares:
         _check_pair(config)
     _check_levels(config)
+    if config.policy.starts == "inward" and config.policy.poses == "salient":
+        raise UsageError(
+            "model.policy.starts=inward is for affine poses, for salient ones are all of one size at first; "
+            "give model.policy.starts=grid, or model.policy.poses=affine"
+        )
     if min(config.hidden_size, 2 * config.memory.size) < 2:
         raise UsageError(f"the model needs a hidden size of at least 2; given: {config.hidden_size}")
 

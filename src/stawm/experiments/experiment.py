@@ -69,7 +69,9 @@ class PolicyConfig:
     kind: Literal["learnt", "scan", "random"] = "learnt"
     """The paper's RNNs; or places that are given: the cells of a grid, one after another, or any."""
     starts: Starts = "one"
-    """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own."""
+    """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own.
+
+    `inward`: all in the middle; the first sees the whole picture, each later one less, the last `glimpse_scale`."""
     poses: Poses = "affine"
     """Of a learnt policy: any affine map (paper), or upright windows at what stands out in the overview.
 

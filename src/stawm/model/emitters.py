@@ -22,14 +22,19 @@ ASIDE = 0.3
 class Emitter(nn.Module):
     """A pose from the output of the emission RNN; it starts at the identity, as spatial transformers do, or scaled.
 
-    With `starts`, each glimpse has a learnt shift of its own to begin with: nothing else tells the first poses of a
-    sequence apart, and glimpses that start at one place tend to stay there.
+    With `starts`, each glimpse has a learnt shift of its own to begin with, with `sizes` a learnt size: nothing else
+    tells the first poses of a sequence apart, and glimpses that start at one place tend to stay there.
     """
 
     def __init__(
-        self, hidden: int, dropout: float, scale: float = 1.0, starts: Float[Tensor, "glimpse 2"] | None = None
+        self,
+        hidden: int,
+        dropout: float,
+        scale: float = 1.0,
+        starts: Float[Tensor, "glimpse 2"] | None = None,
+        sizes: Float[Tensor, " glimpse"] | None = None,
     ) -> None:
-        """Two linear layers, the first `hidden`/2 wide; poses start at the identity times `scale`."""
+        """Two linear layers, the first `hidden`/2 wide; poses start at the identity times `scale`, or times `sizes`."""
         super().__init__()
         self.narrow = nn.Linear(hidden, hidden // 2)
         self.dropout = Dropout(dropout)
@@ -38,6 +43,7 @@ class Emitter(nn.Module):
         with torch.no_grad():
             self.pose.bias.copy_(scale * identity_pose().flatten())
         self.starts = None if starts is None else nn.Parameter(starts.clone())
+        self.larger = None if sizes is None else nn.Parameter(sizes - scale)
 
     def keys(self, context: Float[Tensor, "batch features"]) -> None:
         """Nothing: the context reaches a pose through the RNN alone."""
@@ -49,9 +55,11 @@ class Emitter(nn.Module):
         narrow = self.dropout(F.relu(self.narrow(emission)))
         with exact(narrow):
             pose = self.pose(narrow.to(self.pose.weight.dtype)).unflatten(1, (2, 3))
-            if self.starts is None:
-                return pose
-            return pose + F.pad(self.starts[number % len(self.starts)].unsqueeze(1), (2, 0))
+            if self.larger is not None:
+                pose = pose + self.larger[number % len(self.larger)] * identity_pose().to(pose)
+            if self.starts is not None:
+                pose = pose + F.pad(self.starts[number % len(self.starts)].unsqueeze(1), (2, 0))
+            return pose
 
 
 class SalientEmitter(nn.Module):

@@ -14,8 +14,8 @@ from stawm.model.dropout import Dropout
 from stawm.model.emitters import Emitter, SalientEmitter
 from stawm.vision.glimpse import inverse
 
-Starts = Literal["one", "grid", "random"]
-"""Where glimpses are before training: all at one place, spread evenly, or anywhere."""
+Starts = Literal["one", "grid", "random", "inward"]
+"""Where glimpses are before training: all at one place, spread evenly, anywhere, or all in the middle, each smaller."""
 Poses = Literal["affine", "salient"]
 """What a learnt pose may be: any affine map, or an upright window at what stands out in the overview."""
 ANYWHERE = 0.6
@@ -48,6 +48,11 @@ def start_centres(count: int, starts: Starts, aspect: float = 1.0) -> Float[Tens
     return torch.stack([across, down], 1)
 
 
+def start_sizes(count: int, scale: float) -> Float[Tensor, " glimpse"]:
+    """The share of each side that each of `count` glimpses covers that start inward: all of it, and less by and by."""
+    return torch.linspace(1.0, scale, count)
+
+
 class Policy(nn.Module):
     """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
 
@@ -60,13 +65,14 @@ class Policy(nn.Module):
         draws: bool = False,
         scale: float = 1.0,
         starts: Float[Tensor, "glimpse 2"] | None = None,
+        sizes: Float[Tensor, " glimpse"] | None = None,
         cells: Float[Tensor, "cell 2"] | None = None,
     ) -> None:
         """A policy for `features` context features whose glimpses start by covering `scale` of each side of the image.
 
-        One that draws has a second emitter, for inverse poses. `starts` are the centres at which glimpses start. With
-        `cells`, the places of the overview's maps, glimpses go to what stands out among these, and what is drawn goes
-        to where it was seen.
+        One that draws has a second emitter, for inverse poses. `starts` are the centres at which glimpses start, and
+        `sizes` what they cover, if not all the same. With `cells`, the places of the overview's maps, glimpses go to
+        what stands out among these, and what is drawn goes to where it was seen.
         """
         super().__init__()
         self.first = nn.Linear(features, hidden)
@@ -78,9 +84,11 @@ class Policy(nn.Module):
         if cells is not None:
             self.emitter = SalientEmitter(hidden, dropout, scale, starts, cells, features // len(cells))
             return
-        self.emitter = Emitter(hidden, dropout, scale, starts)
-        undone = None if starts is None else -starts / scale
-        self.inverse = Emitter(hidden, dropout, 1 / scale, undone) if draws else None
+        self.emitter = Emitter(hidden, dropout, scale, starts, sizes)
+        covered = torch.tensor(scale) if sizes is None else sizes
+        undone = None if starts is None else -starts / covered.unsqueeze(-1)
+        grown = None if sizes is None else 1 / sizes
+        self.inverse = Emitter(hidden, dropout, 1 / scale, undone, grown) if draws else None
 
     def start(self, context: Float[Tensor, "batch features"], picture: int = 0) -> PolicyState:
         """The state before the first glimpse: the context is first input and first hidden state of the emission RNN.

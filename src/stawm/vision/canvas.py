@@ -32,6 +32,8 @@ class Painting:
     """The canvas after each sketch; none in the addition method, where the sketches tell it."""
     start: float = 0.0
     """What the canvas of the addition method was filled with."""
+    covers: Float[Tensor, "batch glimpse 1 height width"] | None = None
+    """The masks by which it was painted: sampled in training, else their means. None in the addition method."""
 
     @cached_property
     def canvases(self) -> Float[Tensor, "batch glimpse channel height width"]:
@@ -112,7 +114,7 @@ class BernoulliCanvas:
         for colour, cover in zip(colours.unbind(1), covers.unbind(1), strict=True):
             canvas = torch.lerp(canvas, colour, cover)
             canvases.append(canvas)
-        return Painting(canvas, colours, alpha, tuple(canvases))
+        return Painting(canvas, colours, alpha, tuple(canvases), covers=covers)
 
 
 Canvas = AdditionCanvas | BernoulliCanvas

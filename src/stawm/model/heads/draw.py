@@ -35,8 +35,16 @@ class DrawConfig(HeadConfig):
     beta_scale: Annotated[float, ABOVE_0] = 128.0
     """The divergence counts β / this, for each image: 128 as in the paper's figures, 1 for the true β."""
     divergence: Divergence = "concatenated"
+    anytime: Annotated[float, AT_LEAST_0] = 0.0
+    """What the canvases before the last one count (0: only the last counts, as in the paper).
 
-    free = ("weight", "beta", "beta_scale", "divergence", "mean")
+    Where sketches hide each other the last can do all by itself, and then no gradient reaches those below it."""
+    cover: Annotated[float, AT_LEAST_0] = 0.0
+    """What each pixel costs that a sketch after the first hides on the Bernoulli canvas (0: nothing, as in the paper).
+
+    In the unit of the squared error: a mask then stays away where its sketch is hardly better than what it hides."""
+
+    free = ("weight", "beta", "beta_scale", "divergence", "mean", "anytime", "cover")
 
 
 @dataclass(frozen=True)
@@ -69,22 +77,32 @@ class Drawing(Objective):
 
     For each image: the squared error summed over pixels and channels, plus β / `beta_scale` times the divergence. The
     authors' scripts summed the error over the batch of 128 and averaged the divergence over it, so the paper's figures
-    come from a scale of 128; a scale of 1 is the true β of Equations 5 and 6.
+    come from a scale of 128; a scale of 1 is the true β of Equations 5 and 6. `anytime` weighs the mean error of the
+    canvases before the last, and `cover` the pixels that sketches after the first hide; the paper does neither.
     """
 
     beta: float = 4.0
     beta_scale: float = 128.0
     divergence: Divergence = "concatenated"
     weight: float = 1.0
+    anytime: float = 0.0
+    cover: float = 0.0
 
     def terms(self, answer: Depiction, batch: Batch) -> dict[str, Float[Tensor, ""]]:
-        """The squared error and the weighted divergence."""
+        """The squared error and the weighted divergence; where they count, earlier canvases and covered pixels."""
         divergence = concatenated_divergence if self.divergence == "concatenated" else joint_divergence
         share = self.weight * self.beta / self.beta_scale
-        return {
+        terms = {
             "squared_error": self.weight * (answer.canvas - batch.images).square().flatten(1).sum(1).mean(),
             "divergence": share * divergence(answer.mean, answer.log_variance).mean(),
         }
+        if self.anytime and answer.painting.sketches.shape[1] > 1:
+            missed = answer.painting.canvases[:, :-1] - batch.images[:, None]
+            terms["anytime_error"] = self.weight * self.anytime * missed.square().flatten(2).sum(2).mean()
+        covers = answer.painting.covers
+        if self.cover and covers is not None:
+            terms["cover"] = self.weight * self.cover * covers[:, 1:].flatten(1).sum(1).mean()
+        return terms
 
     def scores(self, answer: Depiction, batch: Batch) -> dict[str, Float[Tensor, "batch"]]:
         """`mse`: the squared error per pixel and channel, as the paper publishes it.
@@ -134,7 +152,7 @@ class DrawingHead(Head):
     @staticmethod
     def objective(config: DrawConfig) -> Drawing:
         """Its squared error and divergence."""
-        return Drawing(config.beta, config.beta_scale, config.divergence, config.weight)
+        return Drawing(config.beta, config.beta_scale, config.divergence, config.weight, config.anytime, config.cover)
 
     def forward(
         self,
