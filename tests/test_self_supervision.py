@@ -9,14 +9,17 @@ from torch import Tensor
 
 import stawm
 from stawm.data import ImageSet, Splits, batch_of
+from stawm.data.image_set import FeatureSet
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.build import build
+from stawm.experiments.build import build, learning_part
 from stawm.experiments.experiment import CnnConfig, Experiment
 from stawm.measure.evaluate import evaluate
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.readout import MemoryReadout
 from stawm.store.checkpoint import newest_checkpoint
 from stawm.store.weights import export, load
 from stawm.training import feed as feed_module
+from stawm.training.engine import start_engine
 from stawm.training.feed import Feed, Views, stored_features
 from stawm.training.fit import fit
 from stawm.training.journal import Record, Step
@@ -152,9 +155,6 @@ def test_with_augmentation_pictures_are_looked_at_anew(
 
 
 def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
-    from stawm.experiments.build import learning_part
-    from stawm.model.readout import MemoryReadout
-
     experiment = self_supervised(drawing)
     readout = learning_part(build(experiment.model), experiment.training)
     assert isinstance(readout, MemoryReadout)
@@ -169,10 +169,22 @@ def test_stored_features_are_those_of_each_picture(drawing: Path) -> None:
     assert batch_of(stored, torch.tensor([17])).images.shape == (1, one.shape[1])
 
 
-def test_views_vary_each_picture_and_come_round_again(drawing: Path) -> None:
-    from stawm.experiments.build import learning_part
-    from stawm.model.readout import MemoryReadout
+@pytest.mark.parametrize("precision", ["32", "bf16-mixed"])
+def test_a_frozen_model_looks_in_the_precision_of_its_run(drawing: Path, precision: str) -> None:
+    experiment = self_supervised(drawing)
+    readout = learning_part(build(experiment.model), experiment.training)
+    assert isinstance(readout, MemoryReadout)
+    feed = Feed(experiment, digits(), start_engine("cpu", precision))
+    feed.store(readout, [readout.model], fresh=False)
+    exact = stored_features(readout, digits().test).features
+    assert isinstance(feed.held_out, FeatureSet)
+    taught = feed.of_epoch(0)
+    assert isinstance(taught, FeatureSet) and taught.features.dtype == torch.float32
+    assert torch.equal(feed.held_out.features, exact) == (precision == "32")
+    torch.testing.assert_close(feed.held_out.features, exact, rtol=0.1, atol=0.05 * float(exact.abs().max()))
 
+
+def test_views_vary_each_picture_and_come_round_again(drawing: Path) -> None:
     experiment = with_data(self_supervised(drawing), rotate=20.0, views=3)
     readout = learning_part(build(experiment.model), experiment.training)
     assert isinstance(readout, MemoryReadout)

@@ -70,12 +70,14 @@ class Feed:
                 settle(model, self.train, self.experiment, self.engine)
         if isinstance(self.held_out, ImageSet) and (data.views or not data.varies):
             self.views = Views(taught, self.train, data, self.experiment.seed, self.on_stored)
-            self.held_out = stored_features(taught, self.held_out, self.engine.device, on_stored=self.on_stored)
+            with self.engine.autocast():
+                self.held_out = stored_features(taught, self.held_out, self.engine.device, on_stored=self.on_stored)
 
     def of_epoch(self, epoch: int) -> ImageSet | FeatureSet:
         """What is learnt from in this epoch (from 0)."""
         if self.views:
-            return self.views.of_epoch(epoch, self.engine.device)
+            with self.engine.autocast():
+                return self.views.of_epoch(epoch, self.engine.device)
         chance, turn = generator_of(self.experiment.seed, epoch, len(self.train)), self.experiment.data.turn
         return (self.train.turned(turn, chance) if turn else self.train).renewed(chance)
 
