@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
-from stawm.experiments.experiment import DataConfig, PolicyConfig, TrainingConfig
+from stawm.experiments.experiment import DataConfig, Experiment, PolicyConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal, held
 from stawm.experiments.presets.mnist import (
     AS_THE_TEXT,
     DROPPED_AFTER,
     MNIST_CLASSIFY_8,
+    MNIST_DRAW_4,
     MNIST_DRAW_6,
+    MNIST_DRAW_8,
     MNIST_SELF_SUPERVISED,
     MNIST_SKETCHPAD,
 )
@@ -129,6 +131,29 @@ MNIST_DRAW_6_FAST = replace(
     data=replace(MNIST_DRAW_6.data, hold_out=5000),
     training=MNIST_RECIPE,
 )
+
+
+def drawn_as_6(known: Experiment) -> Experiment:
+    """A sibling of mnist-draw-6 with sketches of another size, by the recipe of mnist-draw-6-fast."""
+    own = known.model
+    return replace(
+        known,
+        name=f"{known.name}-fast",
+        about=f"{known.name}, with the recipe of mnist-draw-6-fast.",
+        of=known.name,
+        departures=(*known.departures, *MNIST_DRAW_6_FAST.departures[len(MNIST_DRAW_6.departures) :]),
+        model=replace(
+            MNIST_DRAW_6_FAST.model,
+            glimpse_height=own.glimpse_height,
+            glimpse_width=own.glimpse_width,
+            glimpse=own.glimpse,
+        ),
+        data=MNIST_DRAW_6_FAST.data,
+        training=MNIST_DRAW_6_FAST.training,
+    )
+
+
+MNIST_DRAW_4_FAST, MNIST_DRAW_8_FAST = drawn_as_6(MNIST_DRAW_4), drawn_as_6(MNIST_DRAW_8)
 
 MNIST_SELF_SUPERVISED_FAST = replace(
     MNIST_SELF_SUPERVISED,
