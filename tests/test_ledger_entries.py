@@ -82,6 +82,7 @@ def test_the_chains_are_those_that_were_run():
             for seed in range(3)
         },
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
+        "mnist-self-supervised-fast-seed0": ["mnist-draw-6-fast-apart-seed0"],
         "self-supervised-dropout-0.5": [six],
         "self-supervised-rotated": [six],
         "self-supervised-views": [six, twelve],
@@ -96,6 +97,7 @@ def test_the_chains_are_those_that_were_run():
         ("mnist-classify-8-fast", "mnist-classify-8-fast"),
         ("mnist-classify-8-long", "mnist-classify-8-long"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-apart"),
+        ("mnist-self-supervised-fast", "mnist-self-supervised-fast"),
         ("mnist-sketchpad-fast", "mnist-sketchpad-fast-unit"),
         ("cifar10-draw-16-fast", "cifar10-draw-16-fast-12"),
         ("cifar10-vae-fast", "cifar10-vae-fast-12"),
@@ -106,7 +108,7 @@ def test_a_recipe_is_one_that_was_measured_and_its_goal_what_its_seeds_reached(n
     assert kept
     assert goal
     for found in kept:
-        assert changes(found.experiment, preset(name)).keys() <= {"training.checkpoint_every"}
+        assert changes(found.experiment, preset(name)).keys() <= {"training.checkpoint_every", "training.start_from"}
         assert found.preset == name
         assert found.epochs == goal.epochs
     reached = statistics.mean(found.measured.scores[goal.score] for found in kept)
