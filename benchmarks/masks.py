@@ -2,11 +2,11 @@
 
 On the held-out pictures of `composites`, whose true masks are known. Each method offers masks of a picture (a model one
 for each sketch, Otsu both sides of its threshold, k-means its clusters, GrabCut one). `chosen` is the mean intersection
-over union of the one that is taken without the truth: a model's last (as in the paper), or the one of best quality; of
-Otsu and k-means the one that touches the rim of the picture least. `best` is that of the best one offered, which only
-the truth can name. Then, for the chosen masks: how well what is told without the truth goes with the overlap
-(Spearman's rank correlation), and the overlap of masks that `stawm masks` would call low; last, for the masks of all
-methods.
+over union of the one that is taken without the truth: a model's last (as in the paper), the one of best quality (of
+masks and layers), or what all sketches but the first hide; of Otsu and k-means the one that touches the rim of the
+picture least. `best` is that of the best one offered, which only the truth can name. Then, for the chosen masks: how
+well what is told without the truth goes with the overlap (Spearman's rank correlation), and the overlap of masks that
+`stawm masks` would call low; last, for the masks of all methods.
 
     python benchmarks/masks.py runs/composites-draw-32-seed0
     python benchmarks/masks.py --count 200 --json
@@ -35,7 +35,7 @@ from stawm.data.image_set import part_of
 from stawm.model.heads.draw import DrawingHead, Drawn, sampled
 from stawm.model.stawm import Stawm
 from stawm.store.weights import load_trained
-from stawm.vision.masks import HALF, clearance, contrast, overlap, quality
+from stawm.vision.masks import HALF, clearance, contrast, layered, overlap, quality
 
 AT_ONCE = 50
 CLUSTERS, ROUNDS = 4, 15
@@ -103,21 +103,22 @@ def everything(images: Pictures) -> Offered:
 
 @torch.no_grad()
 def drawn_masks(model: Stawm, images: Pictures) -> tuple[Offered, Float[Tensor, " count"]]:
-    """The masks of all sketches; and how far the last one stays the same when latents are sampled, not their means."""
+    """The masks of all sketches, then their layers; how far the last mask is the same when latents are sampled."""
     head = model.head("draw")
     assert isinstance(head, DrawingHead)
     masks, same, chance = [], [], Generator().manual_seed(0)
     for batch in images.split(AT_ONCE):
         drawn = model(batch).answer("draw", Drawn)
         assert drawn.painting.masks is not None
-        own = drawn.painting.masks[:, :, 0] >= HALF
+        alpha = drawn.painting.masks[:, :, 0]
+        own = alpha >= HALF
         shares = []
         for _ in range(DRAWS):
             sketches = head.sketches(sampled(drawn.mean, drawn.log_variance, chance))
             again = head.canvas.paint(sketches, drawn.poses, *images.shape[2:], sample=False).masks
             assert again is not None
             shares.append(overlap(again[:, -1, 0] >= HALF, own[:, -1]))
-        masks.append(own)
+        masks.append(torch.cat([own, layered(alpha) >= HALF], 1))
         same.append(torch.stack(shares).mean(0))
     return torch.cat(masks), torch.cat(same)
 
@@ -241,9 +242,11 @@ def rows_of(pictures: ImageSet, run: str | None) -> list[Row]:
         began = time.perf_counter()
         offered, same = drawn_masks(model, images)
         seconds = time.perf_counter() - began
-        rows.append(measured("model, last mask", images, truths, offered, last, seconds))
+        single = offered[:, : offered.shape[1] // 2]
+        rows.append(measured("model, last mask", images, truths, single, last, seconds))
         rows[0].judged.told["agreement"] = same
         rows.append(measured("model, by quality", images, truths, offered, finest, seconds))
+        rows.append(measured("model, from 2 on", images, truths, offered[:, [single.shape[1] + 1]], last, seconds))
     methods: dict[str, Callable[[Pictures], Offered]] = {
         "GrabCut": grabcut,
         f"k-means, {CLUSTERS} clusters": clusters,

@@ -17,7 +17,7 @@ from stawm.model.heads.draw import Drawn
 from stawm.model.stawm import Stawm
 from stawm.show.picture import cutout, placed
 from stawm.store.weights import export
-from stawm.vision.masks import quality
+from stawm.vision.masks import layered, quality
 from tiny_drawing import drawing_config, drawing_model
 
 
@@ -82,7 +82,7 @@ def test_a_cutout_is_the_picture_with_the_mask_as_alpha():
     assert np.asarray(cutout(Image.new("L", (2, 1), 77), mask)).tolist() == [[[77, 77, 77, 0], [77, 77, 77, 255]]]
 
 
-@pytest.mark.parametrize(("glimpse", "place"), [([], -1), (["--glimpse", "2"], 1)])
+@pytest.mark.parametrize(("glimpse", "place"), [(["--glimpse", "last"], -1), (["--glimpse", "2"], 1)])
 def test_masks_of_a_picture_at_its_own_size(
     masker: Path, tmp_path: Path, glimpse: list[str], place: int, capsys: pytest.CaptureFixture[str]
 ):
@@ -128,11 +128,12 @@ def test_the_quality_of_a_mask_is_told_and_chooses_the_best(
     pixels = np.random.default_rng(0).integers(0, 256, (10, 16, 3), np.uint8)
     Image.fromarray(pixels).save(path)
     images = torch.from_numpy(pixels).permute(2, 0, 1)[None].float() / 255
-    masks = [mask_of(masker, images, place) for place in range(3)]
+    single = [mask_of(masker, images, place) for place in range(3)]
+    masks = [*single, *layered(torch.from_numpy(np.stack(single))[None])[0].numpy()]
     for threshold in (0.5, float(np.median(masks))):
         wanted = [float(quality(images, torch.from_numpy(mask >= threshold)[None])) for mask in masks]
         told = []
-        for glimpse in ("1", "2", "3", "last", "best"):
+        for glimpse in ("1", "2", "3", "1+", "2+", "3+", "last", "best"):
             command = ["masks", str(masker), str(path), "--out", str(tmp_path / glimpse), "--glimpse", glimpse]
             assert main([*command, "--threshold", str(threshold), "--json"]) == 0
             [found] = json.loads(capsys.readouterr().out)["pictures"]

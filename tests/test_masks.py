@@ -10,7 +10,7 @@ from stawm.experiments.experiment import ImageConfig
 from stawm.measure.evaluate import evaluate
 from stawm.model.heads.draw import Drawing, Drawn
 from stawm.model.heads.head import Batch
-from stawm.vision.masks import clearance, contrast, overlap, quality
+from stawm.vision.masks import clearance, contrast, enclosed, layered, overlap, quality
 from tiny_drawing import drawing_config, drawing_model, drawn_by
 
 
@@ -109,3 +109,36 @@ def test_the_mask_of_a_thing_has_the_best_quality() -> None:
         assert float(quality(images, other)) < best
     for nothing in (torch.zeros_like(true), torch.ones_like(true)):
         assert float(quality(images, nothing)) == 0
+
+
+def test_what_is_enclosed_is_what_no_way_from_the_rim_leads_to() -> None:
+    """By a plain flood from every free pixel of the rim, over masks drawn by chance."""
+    chance = torch.Generator().manual_seed(3)
+    masks = torch.rand(40, 9, 7, generator=chance) < 0.45
+    for mask, found in zip(masks, enclosed(masks), strict=True):
+        rim = [(y, x) for y in range(9) for x in range(7) if y in (0, 8) or x in (0, 6)]
+        reached = {place for place in rim if not mask[place]}
+        ways = list(reached)
+        while ways:
+            y, x = ways.pop()
+            for near in ((y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)):
+                if 0 <= near[0] < 9 and 0 <= near[1] < 7 and not mask[near] and near not in reached:
+                    reached.add(near)
+                    ways.append(near)
+        wanted = [[not mask[y, x] and (y, x) not in reached for x in range(7)] for y in range(9)]
+        assert found.tolist() == wanted
+    assert enclosed(masks).any()
+
+
+def test_a_layer_is_what_a_sketch_and_all_after_it_hide_and_enclose() -> None:
+    """By hand: a faint sketch, a ring, and one pixel elsewhere; the ring encloses its middle, the pixel nothing."""
+    masks = torch.zeros(1, 3, 5, 5)
+    masks[0, 0] = 0.25
+    masks[0, 1, 1:4, 1:4], masks[0, 1, 2, 2] = 0.75, 0.0
+    masks[0, 2, 4, 4] = 0.5
+    first, second, third = layered(masks)[0]
+    ring = torch.zeros(5, 5)
+    ring[1:4, 1:4], ring[2, 2], ring[4, 4] = 0.75, 1.0, 0.5
+    torch.testing.assert_close(third, masks[0, 2])
+    torch.testing.assert_close(second, ring)
+    torch.testing.assert_close(first, torch.where(ring == 1, 1.0, 1 - (1 - ring) * 0.75))

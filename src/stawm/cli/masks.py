@@ -1,9 +1,9 @@
 """`stawm masks`.
 
-The model must draw on a Bernoulli canvas. For each picture NAME it writes NAME-mask.png, the alpha of the last
-glimpse (or of another) in the picture's own size, and NAME-cutout.png, the picture with that mask as its
-transparency. The model sees the middle of a picture, in the proportions that it was trained on; all that it does
-not see is masked away.
+The model must draw on a Bernoulli canvas. For each picture NAME it writes NAME-mask.png, the mask of best quality (or
+that of a glimpse) in the picture's own size, and NAME-cutout.png, the picture with that mask as its transparency.
+--glimpse 3 is the alpha of the third sketch, --glimpse 3+ what it and all later ones hide, and what that encloses. The
+model sees the middle of a picture, in the proportions that it was trained on; all that it does not see is masked away.
 
 The quality of a mask, from 0 to 1, is told without knowing the truth: how far the colours inside differ from those
 just around, and how much of the picture's rim is left free (docs/training.md says what it is worth). Pictures whose
@@ -12,7 +12,7 @@ masks are of low quality are named in one line.
 Examples:
   stawm masks runs/celeba-draw-32-seed0 me.jpg you.jpg
   stawm masks runs/celeba-draw-32-seed0 my-pictures --glimpse 5 --threshold 0.5 --out cut
-  stawm masks runs/composites-draw-32-seed0 my-pictures --glimpse best --size small
+  stawm masks runs/composites-draw-32-seed0 my-pictures --glimpse 2+ --size small
 """
 
 import time
@@ -45,14 +45,14 @@ LOW = 0.5
 Size = Literal["small", "medium", "large", "own"]
 SIDES: dict[Size, int] = {"small": 256, "medium": 512, "large": 1024}
 """The longer side of what is written, in pixels, where the picture is larger."""
-LAST, BEST = "last", "best"
+LAST, BEST, ON = "last", "best", "+"
 
 
 def masks(
     run: Annotated[str, Positional, arg(metavar="RUN", help="a run folder, a folder of weights, or a name")],
     images: Images,
     *,
-    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, …, last, or best (of quality)")] = LAST,
+    glimpse: Annotated[str, arg(metavar="N", help="whose mask: 1, 2, …, last; from one on: 1+, 2+, …; or best")] = BEST,
     threshold: Annotated[float | None, flag("all or nothing: keep what is at least T", "T", "(soft)")] = None,
     size: Annotated[
         Size, arg(help="longer side of what is written: 256, 512, 1024 at most, or the picture's own")
@@ -65,8 +65,8 @@ def masks(
     """Cut the foreground out of pictures of yours with a trained model."""
     if threshold is not None and not 0 < threshold <= 1:
         raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
-    if glimpse not in (LAST, BEST) and not glimpse.isdecimal():
-        raise UsageError(f"--glimpse takes a number, last or best, not {glimpse!r}")
+    if glimpse not in (LAST, BEST) and not glimpse.removesuffix(ON).isdecimal():
+        raise UsageError(f"--glimpse takes a number, a number and {ON}, last or best, not {glimpse!r}")
     if not images:
         raise UsageError("no pictures are given; name some, or folders of them, after the run")
 
@@ -114,12 +114,15 @@ def _tell_low(low: "list[_Done]") -> None:
 
 @dataclass(frozen=True)
 class _Masker:
-    """A model with masks, the pictures that it takes, whose mask is asked for (none: the best), and where it ends."""
+    """A model with masks, the pictures that it takes, which mask is asked for (none: the best), and where it ends.
+
+    A model of N sketches offers 2N masks: that of each, then what each and all after it hide and enclose.
+    """
 
     model: "Model"
     shape: "Shape"
     frame: "Frame"
-    glimpse: int | None
+    place: int | None
     threshold: float
 
     def masks(self, pixels: "list[np.ndarray]") -> "list[tuple[Tensor, float]]":
@@ -127,7 +130,7 @@ class _Masker:
         import numpy as np
         import torch
 
-        from stawm.vision.masks import quality
+        from stawm.vision.masks import layered, quality
 
         if not pixels:
             return []
@@ -136,7 +139,8 @@ class _Masker:
         with torch.no_grad():
             drawn = self.model(images).answers["draw"]
         found = drawn.painting.masks[:, :, 0]
-        asked = found if self.glimpse is None else found[:, [self.glimpse]]
+        offered = torch.cat([found, layered(found)], 1)
+        asked = offered if self.place is None else offered[:, [self.place]]
         worth = torch.stack([quality(images, mask >= self.threshold) for mask in asked.unbind(1)], 1)
         places = worth.argmax(1, keepdim=True)
         masks = asked.take_along_dim(places[..., None, None], 1)[:, 0]
@@ -160,11 +164,13 @@ def _masker(name: str, glimpse: str, threshold: float | None, device: str) -> _M
             f"{name} ({trained.experiment.name}) has no masks; give a run with model.heads.draw.canvas bernoulli, "
             "such as one of celeba-draw-32"
         )
-    if glimpse.isdecimal() and not 1 <= int(glimpse) <= config.glimpses:
-        taken = f"a number from 1 to {config.glimpses} (the model's), last or best"
+    number = glimpse.removesuffix(ON)
+    if number.isdecimal() and not 1 <= int(number) <= config.glimpses:
+        taken = f"a number from 1 to {config.glimpses} (the model's), such a number and {ON}, last or best"
         raise UsageError(f"--glimpse takes {taken}; not {glimpse}")
     frame = learnt_from(trained.experiment.data.name).frame
-    place = int(glimpse) - 1 if glimpse.isdecimal() else {LAST: config.glimpses - 1}.get(glimpse)
+    later = config.glimpses if glimpse.endswith(ON) else 0
+    place = int(number) - 1 + later if number.isdecimal() else {LAST: config.glimpses - 1}.get(glimpse)
     return _Masker(model.to(usable(device)), config.image.shape, frame, place, threshold or HALF)
 
 

@@ -28,6 +28,32 @@ def overlap(
     return (both.double() / either.clamp(min=1)).masked_fill(either == 0, 1.0).float()
 
 
+def layered(
+    masks: Float[Tensor, "batch glimpse height width"],
+) -> Float[Tensor, "batch glimpse height width"]:
+    """What each sketch and all after it hide together, 1 − Π (1 − alpha), and what that encloses.
+
+    A sketch need not hide what a later one will, so a thing may be drawn as a ring, and what is in it by others.
+    """
+    hidden = 1 - (1 - masks).flip(1).cumprod(1).flip(1)
+    return hidden.masked_fill(enclosed(hidden >= HALF), 1.0)
+
+
+def enclosed(masks: Bool[Tensor, "*masks height width"]) -> Bool[Tensor, "*masks height width"]:
+    """The pixels outside a mask from which no way leads to the picture's rim but through it (up, down and aside)."""
+    free = ~masks.reshape(-1, *masks.shape[-2:])
+    reached = torch.zeros_like(free)
+    for edge in ((..., 0), (..., -1), (..., 0, slice(None)), (..., -1, slice(None))):
+        reached[edge] = free[edge]
+    while True:
+        wide = F.max_pool2d(reached[:, None].float(), (1, 3), stride=1, padding=(0, 1))
+        high = F.max_pool2d(reached[:, None].float(), (3, 1), stride=1, padding=(1, 0))
+        grown = (torch.maximum(wide, high)[:, 0] > 0) & free
+        if torch.equal(grown, reached):
+            return (free & ~reached).reshape(masks.shape)
+        reached = grown
+
+
 def quality(images: Pictures, masks: Masks) -> Shares:
     """How far each mask looks like that of a thing, from 0 to 1, told without knowing the truth: contrast × clearance.
 
