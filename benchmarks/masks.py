@@ -35,7 +35,7 @@ from stawm.data.image_set import part_of
 from stawm.model.heads.draw import DrawingHead, Drawn, sampled
 from stawm.model.stawm import Stawm
 from stawm.store.weights import load_trained
-from stawm.vision.masks import HALF, clearance, contrast, layered, overlap, quality
+from stawm.vision.masks import HALF, clearance, contrast, offered, overlap, quality
 
 AT_ONCE = 50
 CLUSTERS, ROUNDS = 4, 15
@@ -118,7 +118,7 @@ def drawn_masks(model: Stawm, images: Pictures) -> tuple[Offered, Float[Tensor, 
             again = head.canvas.paint(sketches, drawn.poses, *images.shape[2:], sample=False).masks
             assert again is not None
             shares.append(overlap(again[:, -1, 0] >= HALF, own[:, -1]))
-        masks.append(torch.cat([own, layered(alpha) >= HALF], 1))
+        masks.append(offered(alpha) >= HALF)
         same.append(torch.stack(shares).mean(0))
     return torch.cat(masks), torch.cat(same)
 

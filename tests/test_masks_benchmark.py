@@ -85,7 +85,9 @@ def test_every_method_has_a_row(tmp_path: Path) -> None:
     assert rows["the whole picture"].chosen == pytest.approx(float(truths.float().mean()))
     assert rows["Otsu"].best > 0.9 and rows["Otsu"].chosen == rows["Otsu"].best, "the square touches no rim"
     assert rows["model, last mask"].offered == 3
-    assert rows["model, by quality"].best == rows["model, last mask"].best >= rows["model, last mask"].chosen
+    assert rows["model, by quality"].offered == 6, "and the layers"
+    assert rows["model, by quality"].best >= rows["model, last mask"].best >= rows["model, last mask"].chosen
+    assert rows["model, by quality"].best >= rows["model, from 2 on"].best == rows["model, from 2 on"].chosen
     assert -1 <= rows["model, last mask"].judged.follows["agreement"] <= 1
     joined = masks.together(list(rows.values()))
     assert len(joined.own) == 6 * len(rows) and "agreement" not in joined.follows

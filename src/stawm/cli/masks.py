@@ -130,7 +130,7 @@ class _Masker:
         import numpy as np
         import torch
 
-        from stawm.vision.masks import layered, quality
+        from stawm.vision.masks import finest, offered
 
         if not pixels:
             return []
@@ -138,13 +138,9 @@ class _Masker:
         images = torch.from_numpy(np.stack(pixels)).to(device).float() / 255
         with torch.no_grad():
             drawn = self.model(images).answers["draw"]
-        found = drawn.painting.masks[:, :, 0]
-        offered = torch.cat([found, layered(found)], 1)
-        asked = offered if self.place is None else offered[:, [self.place]]
-        worth = torch.stack([quality(images, mask >= self.threshold) for mask in asked.unbind(1)], 1)
-        places = worth.argmax(1, keepdim=True)
-        masks = asked.take_along_dim(places[..., None, None], 1)[:, 0]
-        return list(zip(masks.cpu(), worth.amax(1).tolist(), strict=True))
+        found = offered(drawn.painting.masks[:, :, 0])
+        masks, worth = finest(images, found if self.place is None else found[:, [self.place]], self.threshold)
+        return list(zip(masks.cpu(), worth.tolist(), strict=True))
 
 
 def _masker(name: str, glimpse: str, threshold: float | None, device: str) -> _Masker:

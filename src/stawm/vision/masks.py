@@ -35,23 +35,26 @@ def layered(
 
     A sketch need not hide what a later one will, so a thing may be drawn as a ring, and what is in it by others.
     """
-    hidden = 1 - (1 - masks).flip(1).cumprod(1).flip(1)
-    return hidden.masked_fill(enclosed(hidden >= HALF), 1.0)
+    return filled(1 - (1 - masks).flip(1).cumprod(1).flip(1))
 
 
-def enclosed(masks: Bool[Tensor, "*masks height width"]) -> Bool[Tensor, "*masks height width"]:
-    """The pixels outside a mask from which no way leads to the picture's rim but through it (up, down and aside)."""
-    free = ~masks.reshape(-1, *masks.shape[-2:])
-    reached = torch.zeros_like(free)
+def filled(masks: Float[Tensor, "*masks height width"]) -> Float[Tensor, "*masks height width"]:
+    """The masks without holes: a pixel is raised to the lowest wall that parts it from the picture's rim.
+
+    What must be crossed on the best way out (up, down and aside), found by raising all but the rim to 1 and letting it
+    sink until nothing does: the reconstruction by erosion of mathematical morphology.
+    """
+    walls = masks.reshape(-1, 1, *masks.shape[-2:])
+    level = torch.ones_like(walls)
     for edge in ((..., 0), (..., -1), (..., 0, slice(None)), (..., -1, slice(None))):
-        reached[edge] = free[edge]
+        level[edge] = walls[edge]
     while True:
-        wide = F.max_pool2d(reached[:, None].float(), (1, 3), stride=1, padding=(0, 1))
-        high = F.max_pool2d(reached[:, None].float(), (3, 1), stride=1, padding=(1, 0))
-        grown = (torch.maximum(wide, high)[:, 0] > 0) & free
-        if torch.equal(grown, reached):
-            return (free & ~reached).reshape(masks.shape)
-        reached = grown
+        wide = -F.max_pool2d(-level, (1, 3), stride=1, padding=(0, 1))
+        high = -F.max_pool2d(-level, (3, 1), stride=1, padding=(1, 0))
+        sunk = torch.maximum(walls, torch.minimum(wide, high))
+        if torch.equal(sunk, level):
+            return level.reshape(masks.shape)
+        level = sunk
 
 
 def quality(images: Pictures, masks: Masks) -> Shares:
@@ -60,6 +63,20 @@ def quality(images: Pictures, masks: Masks) -> Shares:
     It is no promise of overlap; docs/training.md says how well the two go together.
     """
     return contrast(images, masks) * clearance(masks)
+
+
+def finest(
+    images: Pictures, masks: Float[Tensor, "batch offered height width"], threshold: float = HALF
+) -> tuple[Float[Tensor, "batch height width"], Shares]:
+    """Of all masks that are offered for a picture the one of best quality, and that quality."""
+    worth = torch.stack([quality(images, mask >= threshold) for mask in masks.unbind(1)], 1)
+    place = worth.argmax(1)[:, None, None, None]
+    return masks.take_along_dim(place, 1)[:, 0], worth.amax(1)
+
+
+def offered(masks: Float[Tensor, "batch glimpse height width"]) -> Float[Tensor, "batch offered height width"]:
+    """All that a drawing offers: the mask of each sketch, then the layers."""
+    return torch.cat([masks, layered(masks)], 1)
 
 
 def contrast(images: Pictures, masks: Masks) -> Shares:
