@@ -137,6 +137,17 @@ def test_a_collapse_to_one_place_is_told():
     assert "warm-up" in warning
 
 
+def test_glimpses_at_one_place_of_different_sizes_are_no_collapse():
+    """As they start inward: the first sees the whole picture, the others more and more closely."""
+    same = poses(torch.zeros(BATCH, GLIMPSES, 2))
+    sizes = torch.linspace(1, 0.5, GLIMPSES)[:, None, None]
+    inward = torch.cat([same[..., :2] * sizes, same[..., 2:]], -1)
+    found = examined(where=inward)
+    wanted = torch.linalg.det(inward[0, :, :, :2]).abs().sqrt().std(correction=0)
+    assert found["size_spread"] == pytest.approx(float(wanted), abs=1e-5)
+    assert warnings(found) == []
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_moving_over_images_or_over_glimpses_is_no_collapse(axis: int):
     centres = torch.rand(BATCH, GLIMPSES, 2).select(axis, 0).unsqueeze(axis).expand(BATCH, GLIMPSES, 2) - 0.5

@@ -37,8 +37,8 @@ def health(answered: Answered, model: nn.Module) -> dict[str, Float[Tensor, ""]]
     Of a memory: `codes_saturated` and `recalls_saturated` (of the terminal recall, before a layer norm) are the shares
     of units at the upper bound of their activation, `…_silent` at zero; `memory_norm`, and what else its rule tells. Of
     glimpses, for each t: `outside/t`, the share of it outside the image; `shift_spread/t` and `scale_spread/t`, the
-    standard deviation of its centre and of its size over the batch. `path_spread` is that of the centres over the
-    glimpses of one image, and `moved` how far poses are from the identity.
+    standard deviation of its centre and of its size over the batch. `path_spread` and `size_spread` are those of the
+    centres and of the sizes over the glimpses of one image, and `moved` how far poses are from the identity.
     """
     values: dict[str, Tensor] = {}
     memory = getattr(model, "memory", None)
@@ -71,6 +71,7 @@ def _of_glimpses(poses: Float[Tensor, "batch glimpse 2 3"]) -> dict[str, Tensor]
     centres, scales = poses[..., 2], torch.linalg.det(poses[..., :2]).abs().sqrt()
     values = {
         "path_spread": _spread(centres, 1).mean(),
+        "size_spread": scales.std(1, correction=0).mean(),
         "moved": (poses - identity_pose().to(poses)).square().mean((-2, -1)).sqrt().mean(),
     }
     by_glimpse = {
@@ -101,7 +102,8 @@ def warnings(values: Mapping[str, float]) -> list[str]:
             "and start again if they do not come back"
         )
     spreads = [values[f"shift_spread/{glimpse}"] for glimpse in glimpses]
-    if spreads and values["moved"] > MOVED and max(*spreads, values["path_spread"]) < ONE_PLACE:
+    apart = max(values["path_spread"], values.get("size_spread", 0.0)) if spreads else 0.0
+    if spreads and values["moved"] > MOVED and max(*spreads, apart) < ONE_PLACE:
         found.append(
             f"all glimpses of all images look at one place (their centres differ by {max(spreads):.3f} or less); "
             "lower the learning rate or use warm-up, and start again with another seed"
