@@ -30,9 +30,7 @@ def figure(
     *,
     out: Annotated[Path | None, flag("the picture's file", "FILE", "(RUN/NAME.png)")] = None,
     pictures: Annotated[int, arg(metavar="N", help="how many test pictures to show")] = 6,
-    glimpse: Annotated[
-        int | None, flag("which one", "N", "(traversal: the first; masks: last and best)")
-    ] = None,
+    glimpse: Annotated[int | None, flag("which one", "N", "(traversal: the first; masks: last and best)")] = None,
     data: Annotated[str | None, flag("pictures of this data set", "NAME", "(the one of the experiment)")] = None,
     data_dir: DataDir = None,
     x: Annotated[str, flag("what of a grid stands across", "NAME", "(the first that is a number)")] = "",
