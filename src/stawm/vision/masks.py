@@ -48,13 +48,14 @@ def filled(masks: Float[Tensor, "*masks height width"]) -> Float[Tensor, "*masks
     level = torch.ones_like(walls)
     for edge in ((..., 0), (..., -1), (..., 0, slice(None)), (..., -1, slice(None))):
         level[edge] = walls[edge]
-    while True:
+    for _ in range(walls[0].numel()):  # No way out is longer.
         wide = -F.max_pool2d(-level, (1, 3), stride=1, padding=(0, 1))
         high = -F.max_pool2d(-level, (3, 1), stride=1, padding=(1, 0))
         sunk = torch.maximum(walls, torch.minimum(wide, high))
         if torch.equal(sunk, level):
-            return level.reshape(masks.shape)
+            break
         level = sunk
+    return level.reshape(masks.shape)
 
 
 def quality(images: Pictures, masks: Masks) -> Shares:
