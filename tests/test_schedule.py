@@ -1,4 +1,4 @@
-"""Learning rates with numbers worked out by hand, and the average of weights."""
+"""Learning rates and numbers of glimpses worked out by hand, and the average of weights."""
 
 import math
 from dataclasses import replace
@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from stawm.experiments.experiment import TrainingConfig
+from stawm.experiments.experiment import ModelConfig, TrainingConfig
 from stawm.training.averages import average_decay, update_average
-from stawm.training.schedule import FLOOR, learning_rate
+from stawm.training.schedule import FLOOR, epochs_left, glimpses_in, learning_rate
 
 BASE = TrainingConfig(epochs=10, learning_rate=0.5, schedule="constant")
 
@@ -66,3 +66,23 @@ def test_average_takes_weights_and_running_statistics_and_copies_whole_numbers()
     assert average.running_mean.tolist() == pytest.approx([0.025, 0.5])
     assert average.num_batches_tracked == model.num_batches_tracked == 1
     assert model.weight.tolist() == [3.0, 3.0]
+
+
+def test_glimpses_grow_by_equal_parts_of_the_run():
+    grown = replace(BASE, epochs=10, glimpses=(2, 4, 8))
+    model = ModelConfig(glimpses=8)
+    assert [glimpses_in(grown, model, epoch) for epoch in range(10)] == [2, 2, 2, 4, 4, 4, 8, 8, 8, 8]
+    assert [glimpses_in(BASE, model, epoch) for epoch in range(10)] == [8] * 10
+
+
+def test_a_run_of_fewer_epochs_than_parts_ends_with_all_glimpses():
+    model = ModelConfig(glimpses=8)
+    assert glimpses_in(replace(BASE, epochs=1, glimpses=(2, 4, 8)), model, 0) == 8
+    assert [glimpses_in(replace(BASE, epochs=2, glimpses=(2, 4, 8)), model, epoch) for epoch in (0, 1)] == [4, 8]
+
+
+def test_what_is_left_counts_glimpses():
+    model = ModelConfig(glimpses=8)
+    assert epochs_left(BASE, model, 3, 0.25) == pytest.approx(6.75)
+    assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 0, 0.5) == pytest.approx(0.5 + 1 + 4 + 4)
+    assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 3, 1.0) == 0

@@ -44,6 +44,7 @@ def check(experiment: Experiment) -> None:
         )
     if training.spread and experiment.model.glimpses < 2:
         raise UsageError(f"training.spread={training.spread:g} is about several glimpses; give two or more")
+    _check_parts(experiment)
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(
@@ -54,6 +55,23 @@ def check(experiment: Experiment) -> None:
         raise UsageError(
             f"training.settle={training.settle} cannot be used: it takes the statistics of batch norm anew from so "
             "many batches, in a model that has batch norm; leave it at 0"
+        )
+
+
+def _check_parts(experiment: Experiment) -> None:
+    """Refuse numbers of glimpses by parts of the run where none are learnt, or that do not end with all of them."""
+    parts, model = experiment.training.glimpses, experiment.model
+    if not parts:
+        return
+    given = f"training.glimpses={' '.join(map(str, parts))}"
+    if experiment.training.learns != ALL or model.kind != STAWM or model.policy.kind != "learnt":
+        raise UsageError(
+            f"{given} cannot be used: it is about looks whose places are learnt, and here none are; leave it empty"
+        )
+    if max(parts) > model.glimpses or parts[-1] != model.glimpses:
+        raise UsageError(
+            f"{given} must end with all glimpses of the model and have no larger number; model.glimpses is "
+            f"{model.glimpses}"
         )
 
 

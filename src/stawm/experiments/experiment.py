@@ -207,6 +207,10 @@ class TrainingConfig:
     """The learning rate of the emitter of poses, as a share of that of all else: less keeps glimpses on the image."""
     paste_share: Annotated[float, AT_LEAST_0] = 1.0
     """The same for the emitter of inverse poses, by which sketches are pasted: less keeps sketches sharp."""
+    glimpses: Annotated[tuple[int, ...], Range(low=1, high=1024)] = ()
+    """Glimpses of each look in so many equal parts of the run, such as 2 2 10; none: always all that the model has.
+
+    A step costs about as much as its glimpses: what few of them teach, of whole pictures, all need not learn again."""
     spread: Annotated[float, AT_LEAST_0] = 0.0
     """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
 

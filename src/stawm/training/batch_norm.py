@@ -20,6 +20,14 @@ def norms_of(model: nn.Module) -> list[GlimpseNorm]:
 
 
 @torch.no_grad()
+def take_on(model: nn.Module, known: int) -> None:
+    """Give all glimpses after the first `known` the running statistics of the last of these."""
+    for norm in norms_of(model):
+        for kept in (norm.running_mean, norm.running_var):
+            kept[known:] = kept[min(known, norm.glimpses) - 1].clone()
+
+
+@torch.no_grad()
 def settle(model: nn.Module, pictures: ImageSet, experiment: Experiment, engine: "Fabric") -> None:
     """Replace the running statistics of `model` by their plain mean over some batches of unvaried `pictures`.
 

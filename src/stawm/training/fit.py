@@ -22,7 +22,7 @@ from stawm.training.books import Books
 from stawm.training.engine import start_engine
 from stawm.training.feed import Feed
 from stawm.training.journal import OnStep, OnStored, Progress, Record, Step, read_metrics
-from stawm.training.schedule import learning_rate
+from stawm.training.schedule import epochs_left, learning_rate
 from stawm.training.trainer import Trainer
 
 
@@ -97,6 +97,7 @@ def _check_alive(epochs: Sequence[dict[str, Any]], experiment: Experiment, chanc
 def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_step: OnStep | None) -> None:
     """Take the steps that are left of the epoch under way."""
     begun = time.perf_counter()
+    trainer.look_as_in(progress.epoch, begins=progress.position == 0)
     pictures = feed.of_epoch(progress.epoch)
     before, started = progress.seconds, time.perf_counter()
     for images, labels in feed.batches(pictures, progress.epoch, progress.position):
@@ -114,6 +115,7 @@ def _learn(feed: Feed, trainer: Trainer, books: Books, progress: Progress, on_st
 def _step(feed: Feed, trainer: Trainer, progress: Progress) -> Step:
     """The step that was just taken, as a progress bar shows it."""
     epochs, rate = trainer.config.epochs, progress.position / max(progress.seconds, 1e-9)
+    left = epochs_left(trainer.config, trainer.experiment.model, progress.epoch, progress.position / feed.steps)
     return Step(
         epoch=progress.epoch + 1,
         epochs=epochs,
@@ -122,7 +124,7 @@ def _step(feed: Feed, trainer: Trainer, progress: Progress) -> Step:
         loss=sum(progress.means(TERM).values()),
         scores=progress.means(SCORE),
         images_per_second=rate * feed.batch,
-        seconds_left=(epochs * feed.steps - progress.step) / rate,
+        seconds_left=left * feed.steps / rate,
     )
 
 

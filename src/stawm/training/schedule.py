@@ -1,8 +1,8 @@
-"""The learning rate as a pure function of the step: nothing hidden, nothing to save."""
+"""The learning rate and the number of glimpses, pure functions of the step: nothing hidden, nothing to save."""
 
 import math
 
-from stawm.experiments.experiment import TrainingConfig
+from stawm.experiments.experiment import ModelConfig, TrainingConfig
 
 FLOOR = 1e-4
 """Where one-cycle ends, as a share of its peak."""
@@ -18,6 +18,18 @@ def learning_rate(config: TrainingConfig, step: int, steps_per_epoch: int) -> fl
     warmup = round(config.warmup * steps)
     rise = min(1.0, (step + 1) / warmup) if warmup else 1.0
     return config.learning_rate * rise * _scheduled(config, step, steps, steps_per_epoch, warmup)
+
+
+def glimpses_in(training: TrainingConfig, model: ModelConfig, epoch: int) -> int:
+    """Glimpses of each look in this epoch (from 0): those of its part of the run; in the last one always the last."""
+    parts = training.glimpses or (model.glimpses,)
+    return parts[math.ceil((epoch + 1) * len(parts) / training.epochs) - 1]
+
+
+def epochs_left(training: TrainingConfig, model: ModelConfig, epoch: int, done: float) -> float:
+    """What is left of the run, `done` of this epoch (from 0) being over, in epochs of as many glimpses as this one."""
+    later = sum(glimpses_in(training, model, one) for one in range(epoch + 1, training.epochs))
+    return 1 - done + later / glimpses_in(training, model, epoch)
 
 
 def _scheduled(config: TrainingConfig, step: int, steps: int, steps_per_epoch: int, warmup: int) -> float:

@@ -15,9 +15,10 @@ from stawm.experiments.experiment import Experiment
 from stawm.measure.health import health
 from stawm.measure.sums import HEALTH, SCORE, TERM
 from stawm.model.heads.head import Batch, Judge
-from stawm.model.stawm import Episode
+from stawm.model.stawm import Episode, Stawm
 from stawm.store.checkpoint import Checkpoint, broken_tensor
 from stawm.training.averages import average_decay, update_average
+from stawm.training.batch_norm import take_on
 from stawm.training.engine import (
     optimiser_for,
     optimiser_tensors,
@@ -26,7 +27,7 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.schedule import learning_rate
+from stawm.training.schedule import glimpses_in, learning_rate
 from stawm.training.start import start_from
 from stawm.vision.glimpse import crowding
 
@@ -112,6 +113,20 @@ class Trainer:
             start_from(self.model, self.experiment)
             if self.average is not None:
                 self.average.load_state_dict(self.model.state_dict())
+
+    def look_as_in(self, epoch: int, *, begins: bool) -> None:
+        """Take as many glimpses as in this epoch (from 0), to learn and to be measured, if their number changes.
+
+        Where the epoch `begins`, glimpses that are new in it take on the statistics of batch norm of the one before.
+        """
+        if not self.config.glimpses:
+            return
+        known, count = (glimpses_in(self.config, self.experiment.model, one) for one in (max(epoch - 1, 0), epoch))
+        for model in self.models:
+            assert isinstance(model, Stawm)
+            model.glimpses = count
+            if begins and count > known:
+                take_on(model, known)
 
     def step(self, images: Tensor, labels: Tensor | None, step: int) -> dict[str, float]:
         """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""
