@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from stawm.vision import convolution
-from stawm.vision.convolution import convolve, convolve_transposed
+from stawm.vision.convolution import convolve, convolve_apart, convolve_transposed
 
 LAYERS = [(1, 4, 3, 1), (3, 5, 3, 2), (2, 4, 4, 2), (2, 3, 2, 3)]
 """Channels, filters, kernel, stride."""
@@ -131,3 +131,36 @@ def test_else_the_library_learns(how: str):
         found = convolve(layer, maps)
         assert "_Learns" not in str(_behind(found))
         assert torch.equal(found, layer(maps))
+
+
+class TestApart:
+    """Channels that are filtered apart, with a stride, in half precision: against float64, gradients included."""
+
+    @pytest.mark.parametrize(("side", "stride"), [((8, 8), 2), ((9, 7), 2), ((8, 5), 3), ((6, 6), 1)])
+    def test_numbers_and_gradients_are_those_of_the_layer(self, side: tuple[int, int], stride: int):
+        torch.manual_seed(0)
+        layer = nn.Conv2d(6, 6, 3, stride, padding=1, groups=6, bias=False)
+        maps = torch.randn(4, 6, *side).bfloat16().float().requires_grad_()
+        with torch.no_grad():
+            layer.weight.copy_(layer.weight.bfloat16())
+        with torch.autocast("cpu", torch.bfloat16):
+            found = convolve_apart(layer, maps)
+        slopes = torch.randn(found.shape).bfloat16()
+        gradients = torch.autograd.grad(found, [maps, layer.weight], slopes)
+        exact, seen = nn.Conv2d(6, 6, 3, stride, padding=1, groups=6, bias=False).double(), maps.detach().double()
+        exact.load_state_dict(layer.state_dict())
+        truth = exact(seen.requires_grad_())
+        wanted = torch.autograd.grad(truth, [seen, exact.weight], slopes.double())
+        assert found.dtype == torch.bfloat16
+        for ours, theirs in zip((found, *gradients), (truth, *wanted), strict=True):
+            scale = theirs.abs().max().item()
+            torch.testing.assert_close(ours.double(), theirs, rtol=0.02, atol=0.01 * scale)
+
+    def test_only_half_precision_with_a_stride_that_learns_is_thinned_out(self):
+        layer, maps = nn.Conv2d(2, 2, 3, 2, padding=1, groups=2), torch.randn(1, 2, 6, 6, requires_grad=True)
+        assert "_Thinned" not in type(convolve_apart(layer, maps).grad_fn).__name__
+        with torch.autocast("cpu", torch.bfloat16):
+            assert "_Thinned" in type(convolve_apart(layer, maps).grad_fn).__name__
+            assert "_Thinned" not in type(convolve_apart(nn.Conv2d(2, 2, 1), maps).grad_fn).__name__
+            with torch.no_grad():
+                torch.testing.assert_close(convolve_apart(layer, maps), layer(maps))

@@ -27,7 +27,7 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.schedule import glimpses_in, learning_rate
+from stawm.training.schedule import glimpses_in, learning_rate, spaced
 from stawm.training.start import start_from
 from stawm.vision.glimpse import crowding
 
@@ -121,12 +121,14 @@ class Trainer:
         """
         if not self.config.glimpses:
             return
+        total = self.experiment.model.glimpses
         known, count = (glimpses_in(self.config, self.experiment.model, one) for one in (max(epoch - 1, 0), epoch))
         for model in self.models:
             assert isinstance(model, Stawm)
-            model.glimpses = count
+            model.numbers = spaced(count, total)
             if begins and count > known:
-                take_on(model, known)
+                take_on(model.glimpse, spaced(known, total))
+                take_on(model.heads, range(known))  # Sketches are counted as they are drawn.
 
     def step(self, images: Tensor, labels: Tensor | None, step: int) -> dict[str, float]:
         """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""

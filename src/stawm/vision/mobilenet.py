@@ -6,7 +6,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from stawm.vision.convolution import convolve_apart
 from stawm.vision.images import Takes
+from stawm.vision.layout import channels_last
 from stawm.vision.norms import GlimpseNorm
 
 FEATURES = 1280
@@ -52,9 +54,9 @@ class InvertedResidual(nn.Module):
         """The block's feature maps on look number `glimpse`; no ReLU6 after narrowing (a linear bottleneck)."""
         result, last = maps, len(self.convolutions) - 1
         for layer, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
-            result = norm(convolution(result), glimpse)
+            result = norm(convolve_apart(convolution, result), glimpse)
             if layer < last:
-                result = F.relu6(result)
+                result = F.relu6(result, inplace=True)
         return maps + result if self.residual else result
 
 
@@ -85,7 +87,7 @@ class MobileNetV2(nn.Module):
         self, images: Float[Tensor, "batch channel height width"], glimpse: int = 0
     ) -> Float[Tensor, "batch features"]:
         """The features of each picture, as seen on look number `glimpse`."""
-        maps = F.relu6(self.first_norm(self.first(images), glimpse))
+        maps = F.relu6(self.first_norm(self.first(channels_last(images)), glimpse), inplace=True)
         for block in self.blocks:
             maps = block(maps, glimpse)
-        return F.relu6(self.last_norm(self.last(maps), glimpse)).mean((2, 3))
+        return F.relu6(self.last_norm(self.last(maps), glimpse), inplace=True).mean((2, 3))
