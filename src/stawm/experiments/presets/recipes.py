@@ -109,7 +109,7 @@ MNIST_CLASSIFY_8_LONG = replace(
 MNIST_CLASSIFY_28_FAST = replace(
     MNIST_CLASSIFY_28,
     name="mnist-classify-28-fast",
-    about="The paper's 28×28 classifier: 24 epochs of warped digits, 19 of them with two glimpses.",
+    about="The paper's 28×28 classifier: 24 epochs of warped digits, 20 of them with two glimpses.",
     of=MNIST_CLASSIFY_28.name,
     departures=(
         *held(MNIST_CLASSIFY_28.departures, AS_THE_TEXT.fields),
@@ -125,11 +125,22 @@ MNIST_CLASSIFY_28_FAST = replace(
         Departure(("training.pose_share",), LOOKS_SLOWLY),
         Departure(("model.dropout", "data.shift"), UNDERFITS),
         Departure(("data.warp", "data.sampling"), "as mnist-classify-8-long; not tried apart"),
+        Departure(
+            ("model.policy.starts", "model.glimpse_scale"),
+            "each view starts a little nearer than the one before: of three views over three epochs, 0.46 % of 5,000 "
+            "validation digits were wrong, and 0.58 % where all began as the whole picture",
+        ),
         *(UNIT, HELD_OUT),
     ),
-    model=replace(MNIST_CLASSIFY_28.model, dropout=0.3, memory=HebbRosenblattConfig(size=512, normalise="fixed")),
+    model=replace(
+        MNIST_CLASSIFY_28.model,
+        dropout=0.3,
+        glimpse_scale=0.6,
+        memory=HebbRosenblattConfig(size=512, normalise="fixed"),
+        policy=PolicyConfig(starts="inward"),
+    ),
     data=MNIST_CLASSIFY_8_LONG.data,
-    training=replace(MNIST_CLASSIFY_8_LONG.training, epochs=24, glimpses=(2, 2, 2, 2, 10)),
+    training=replace(MNIST_CLASSIFY_8_LONG.training, epochs=24, glimpses=(2, 2, 2, 2, 2, 10)),
 )
 
 MNIST_DRAW_6_FAST = replace(
