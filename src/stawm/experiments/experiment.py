@@ -210,7 +210,7 @@ class TrainingConfig:
     glimpses: Annotated[tuple[int, ...], Range(low=1, high=1024)] = ()
     """Glimpses of each look in so many equal parts of the run, such as 2 2 10; none: always all that the model has.
 
-    A step costs about as much as its glimpses: what few of them teach, of whole pictures, all need not learn again."""
+    A step costs about as much as its glimpses, so early epochs are cheap. Of few, the first and the last are taken."""
     spread: Annotated[float, AT_LEAST_0] = 0.0
     """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
 

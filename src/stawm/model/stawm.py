@@ -183,7 +183,7 @@ class Stawm(nn.Module):
         features = gaze.glances[-1].features if gaze.glances else None
         looks, emissions = [], []
         for place in range(len(gaze.glances), len(gaze.glances) + count):
-            number = self.numbers[place] if self.numbers else place
+            number = self.numbers[place] if place < len(self.numbers) else place
             policy = replace(policy, number=number)
             if features is not None:
                 policy = self.policy.gather(policy, features)

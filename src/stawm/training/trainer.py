@@ -125,7 +125,7 @@ class Trainer:
         known, count = (glimpses_in(self.config, self.experiment.model, one) for one in (max(epoch - 1, 0), epoch))
         for model in self.models:
             assert isinstance(model, Stawm)
-            model.numbers = spaced(count, total)
+            model.numbers = () if count == total else spaced(count, total)
             if begins and count > known:
                 take_on(model.glimpse, spaced(known, total))
                 take_on(model.heads, range(known))  # Sketches are counted as they are drawn.
