@@ -8,10 +8,11 @@ import torch
 
 from stawm.errors import UsageError
 from stawm.experiments.build import MOST_WEIGHTS, Budget, build
-from stawm.experiments.experiment import CnnConfig, ImageConfig
+from stawm.experiments.experiment import CnnConfig, ImageConfig, PolicyConfig
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+from stawm.model.emitters import Emitter
 from stawm.vision.encoders import ConvEncoder
-from tiny_model import SMALL, heads
+from tiny_model import SMALL, heads, stawm
 
 LARGE = ImageConfig(height=4096, width=4096)
 
@@ -58,3 +59,20 @@ def test_a_budget_counts_before_it_makes() -> None:
         assert budget.numbers == 97
         with pytest.raises(UsageError):
             torch.ones(size=(10**6, 10**6))
+
+
+def test_starts_may_be_taken_far_first() -> None:
+    """Of four on a grid, opposite corners first; of five that start inward, the widest and the narrowest."""
+    grid = stawm(replace(SMALL, glimpses=4, policy=PolicyConfig(starts="grid", far_first=True)))
+    assert isinstance(grid.policy.emitter, Emitter) and grid.policy.emitter.starts is not None
+    assert grid.policy.emitter.starts.tolist() == [[-0.5, -0.5], [0.5, 0.5], [0.5, -0.5], [-0.5, 0.5]]
+    policy = PolicyConfig(starts="inward", far_first=True)
+    inward = stawm(replace(SMALL, glimpses=5, glimpse_scale=0.5, policy=policy))
+    assert isinstance(inward.policy.emitter, Emitter) and inward.policy.emitter.larger is not None
+    torch.testing.assert_close(inward.policy.emitter.larger.detach(), torch.tensor([0.5, 0.0, 0.25, 0.375, 0.125]))
+
+
+@pytest.mark.parametrize("policy", [PolicyConfig(far_first=True), PolicyConfig("scan", "grid", far_first=True)])
+def test_an_order_of_starts_that_do_not_differ_is_refused(policy: PolicyConfig) -> None:
+    with pytest.raises(UsageError, match="far_first"):
+        build(replace(SMALL, policy=policy))

@@ -1,7 +1,6 @@
 """The loop: what it learns, what it writes down, and what it refuses before the first step."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,43 +145,31 @@ def test_glimpses_grow_in_training_and_in_measuring(tmp_path: Path):
     assert vars(load(tmp_path))["glimpses"] == 4
 
 
-def test_few_glimpses_are_spread_over_all_and_new_ones_begin_with_the_statistics_of_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    seen = []
+def test_new_glimpses_begin_with_the_statistics_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before, after = [], []
 
-    def watched(network: nn.Module, known: Sequence[int]) -> None:
-        before = [norm.running_var.clone() for norm in norms_of(network)[:1]]
-        take_on(network, known)
-        seen.extend((tuple(known), old, norms_of(network)[0].running_var.clone()) for old in before)
+    def watched(model: nn.Module, known: int) -> None:
+        [first, *_] = norms_of(model.get_submodule("glimpse"))
+        before.append(first.running_var.clone())
+        take_on(model, known)
+        after.append(first.running_var.clone())
 
     monkeypatch.setattr(trainer_module, "take_on", watched)
     list(fit(GROWING, tmp_path, data=digits()))
-    assert [known for known, _, _ in seen] == [(0,), (0,), (0, 3), (0, 3)], "of the model and of its average"
-    for known, old, new in seen:
-        assert torch.equal(new[list(known)], old[list(known)])
-        assert torch.equal(new[1], old[0]) and torch.equal(new[2], old[0])
-        assert not torch.equal(old[0], torch.ones_like(old[0]))
-    assert not torch.equal(seen[2][1][3], seen[2][1][0]), "the last had learnt statistics of its own"
+    learnt = [[not torch.equal(look, torch.ones_like(look)) for look in one] for one in before]
+    assert learnt == 2 * [[True, False, False, False]] + 2 * [[True, True, True, True]], "model, average"
+    for known, old, new in zip((1, 1, 2, 2), before, after, strict=True):
+        assert torch.equal(new[:known], old[:known])
+        assert torch.equal(new[known:], old[known - 1].expand(4 - known, -1))
 
 
-def test_glimpses_that_are_left_out_keep_their_numbers():
-    """With the first and the last of four, the second look starts, and is normalised, as the fourth does."""
-    model = stawm(replace(GROWING.model, policy=PolicyConfig(starts="grid"), glimpse_scale=0.5)).eval()
-    [first, *_] = norms_of(model.glimpse)
-    first.running_mean[3] += 1.0
-    images = torch.rand(2, 1, 28, 28)
-    whole = model(images)
-    model.numbers = (0, 3)
-    few = model(images)
-    assert few.poses.shape[1] == few.logits.shape[1] == 2
-    torch.testing.assert_close(few.poses[:, 0], whole.poses[:, 0])
-    torch.testing.assert_close(few.poses[:, 1], whole.poses[:, 3])
-    torch.testing.assert_close(few.glimpses[:, 1], whole.glimpses[:, 3])
-    features = [gaze.glances[-1].features for gaze in (model.gaze(images), model.gaze(images, 1))]
-    model.numbers = ()
-    torch.testing.assert_close(features[0], model.gaze(images, 4).glances[3].features)
-    torch.testing.assert_close(features[1], model.gaze(images, 1).glances[0].features)
+def test_statistics_that_all_glimpses_share_stay():
+    model = stawm(GROWING.model)
+    [first, *_] = norms_of(model.context)
+    first.running_mean.normal_()
+    kept = first.running_mean.clone()
+    take_on(model, 2)
+    assert torch.equal(first.running_mean, kept)
 
 
 def test_a_run_whose_glimpses_grow_is_resumed_as_if_never_stopped(tmp_path: Path):

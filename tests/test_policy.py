@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from stawm.model.emitters import Emitter
-from stawm.model.policy import Policy, Starts, start_centres, start_sizes
+from stawm.model.policy import Policy, Starts, far_first, start_centres, start_sizes
 from stawm.vision.glimpse import inverse
 
 
@@ -105,6 +105,15 @@ def test_starts_on_a_grid_fill_it_row_by_row() -> None:
     wide = start_centres(10, "grid", aspect=2.0)
     assert len(wide[:, 0].unique()) == 5 and len(wide[:, 1].unique()) == 2
     assert start_centres(3, "one").tolist() == [[0.0, 0.0]] * 3
+
+
+def test_far_first_begins_with_opposite_corners_and_takes_all() -> None:
+    grid = start_centres(4, "grid")
+    assert far_first(grid) == [0, 3, 1, 2]
+    assert far_first(start_sizes(5, 0.6)[:, None]) == [0, 4, 2, 1, 3]
+    assert sorted(far_first(start_centres(8, "grid"))) == list(range(8))
+    assert far_first(torch.zeros(3, 2)) == [0, 1, 2]
+    assert far_first(torch.zeros(0, 2)) == []
 
 
 def test_each_start_learns() -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from stawm.experiments.experiment import ModelConfig, TrainingConfig
 from stawm.training.averages import average_decay, update_average
-from stawm.training.schedule import FLOOR, epochs_left, glimpses_in, learning_rate, spaced
+from stawm.training.schedule import FLOOR, epochs_left, glimpses_in, learning_rate
 
 BASE = TrainingConfig(epochs=10, learning_rate=0.5, schedule="constant")
 
@@ -86,10 +86,3 @@ def test_what_is_left_counts_glimpses():
     assert epochs_left(BASE, model, 3, 0.25) == pytest.approx(6.75)
     assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 0, 0.5) == pytest.approx(0.5 + 1 + 4 + 4)
     assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 3, 1.0) == 0
-
-
-def test_few_glimpses_are_spread_over_all():
-    assert spaced(1, 8) == (0,)
-    assert spaced(2, 8) == (0, 7)
-    assert spaced(4, 8) == (0, 2, 5, 7)
-    assert spaced(8, 8) == tuple(range(8))

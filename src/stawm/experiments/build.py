@@ -13,7 +13,7 @@ from stawm.experiments.check import check_model
 from stawm.experiments.experiment import ALL, STAWM, CnnConfig, Experiment, ModelConfig, TrainingConfig
 from stawm.memory.protocol import build_memory
 from stawm.model.heads.head import HEADS, Head, Host, Judge
-from stawm.model.policy import Policy, start_centres, start_sizes
+from stawm.model.policy import Policy, far_first, start_centres, start_sizes
 from stawm.model.readout import MemoryReadout, Readout
 from stawm.model.scan import Scan, cell_poses
 from stawm.model.stawm import Encoder, Stawm
@@ -147,6 +147,9 @@ def _policy(config: ModelConfig, context: Encoder | Overview | FixedOverview, dr
         apart, inward = policy.starts not in ("one", "inward"), policy.starts == "inward"
         starts = start_centres(config.glimpses, policy.starts, aspect) if apart else None
         sizes = start_sizes(config.glimpses, scale) if inward else None
+        if policy.far_first:
+            starts = None if starts is None else starts[far_first(starts)]
+            sizes = None if sizes is None else sizes[far_first(sizes[:, None])]
         cells = _places(context) if policy.poses == "salient" else None
         size, dropout = config.hidden_size, config.dropout
         options = {"draws": draws, "scale": scale, "starts": starts, "sizes": sizes, "cells": cells}

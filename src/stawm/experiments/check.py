@@ -117,6 +117,11 @@ def check_model(config: ModelConfig) -> None:
             "model.policy.starts=inward is for affine poses, for salient ones are all of one size at first; "
             "give model.policy.starts=grid, or model.policy.poses=affine"
         )
+    if config.policy.far_first and (config.policy.kind != "learnt" or config.policy.starts == "one"):
+        raise UsageError(
+            "model.policy.far_first=True orders starts that differ, and here none do; give model.policy.starts=grid or "
+            "inward, or leave it at False"
+        )
     if min(config.hidden_size, 2 * config.memory.size) < 2:
         raise UsageError(f"the model needs a hidden size of at least 2; given: {config.hidden_size}")
 

@@ -72,6 +72,10 @@ class PolicyConfig:
     """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own.
 
     `inward`: all in the middle; the first sees the whole picture, each later one less, the last `glimpse_scale`."""
+    far_first: bool = False
+    """Whether each glimpse starts as far as can be from those before it (by size, if they start inward).
+
+    A few glimpses then stand for all, as `training.glimpses` wants; else a grid begins with its first row."""
     poses: Poses = "affine"
     """Of a learnt policy: any affine map (paper), or upright windows at what stands out in the overview.
 
@@ -210,7 +214,7 @@ class TrainingConfig:
     glimpses: Annotated[tuple[int, ...], Range(low=1, high=1024)] = ()
     """Glimpses of each look in so many equal parts of the run, such as 2 2 10; none: always all that the model has.
 
-    A step costs about as much as its glimpses, so early epochs are cheap. Of few, the first and the last are taken."""
+    A step costs about as much as its glimpses, so early epochs are cheap (see also `model.policy.far_first`)."""
     spread: Annotated[float, AT_LEAST_0] = 0.0
     """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
 

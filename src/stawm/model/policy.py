@@ -53,6 +53,17 @@ def start_sizes(count: int, scale: float) -> Float[Tensor, " glimpse"]:
     return torch.linspace(1.0, scale, count)
 
 
+def far_first(points: Float[Tensor, "glimpse number"]) -> list[int]:
+    """An order of these points that begins with the first, each being as far as can be from all before it."""
+    away = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
+    order = [0] if len(points) else []
+    while len(order) < len(points):
+        nearest = away[order].amin(0)
+        nearest[order] = -1.0
+        order.append(int(nearest.argmax()))
+    return order
+
+
 class Policy(nn.Module):
     """The two RNNs: one gathers what was seen, the other decides from it, and from the context, where to look."""
 

@@ -128,8 +128,6 @@ class Stawm(nn.Module):
         self.heads = nn.ModuleDict(heads)
         self.compares = tuple(name for name, head in heads.items() if head.compares)
         self.glimpses, self.glimpse_size, self.where_from, self.scales = glimpses, glimpse_size, where, scales
-        self.numbers: tuple[int, ...] = ()
-        """The glimpses that a look takes for now, if not all of them: each starts and is normalised as it always is."""
         self.features = nn.Linear(glimpse.features, hidden)
         self.dropout = Dropout(dropout)
         self.what = nn.Linear(hidden, memory.size)
@@ -182,9 +180,7 @@ class Stawm(nn.Module):
         policy: Any = gaze.policy
         features = gaze.glances[-1].features if gaze.glances else None
         looks, emissions = [], []
-        for place in range(len(gaze.glances), len(gaze.glances) + count):
-            number = self.numbers[place] if place < len(self.numbers) else place
-            policy = replace(policy, number=number)
+        for number in range(len(gaze.glances), len(gaze.glances) + count):
             if features is not None:
                 policy = self.policy.gather(policy, features)
             policy, emission, pose = self.policy.emit(policy)
@@ -245,7 +241,7 @@ class Stawm(nn.Module):
 
     def gaze(self, images: Float[Tensor, "batch channel height width"], glimpses: int | None = None) -> Gaze:
         """The gaze after `glimpses` glimpses of each image; nothing is written yet."""
-        count = (len(self.numbers) or self.glimpses) if glimpses is None else glimpses
+        count = self.glimpses if glimpses is None else glimpses
         if count < 1:
             raise UsageError(f"a gaze of {count} glimpses sees nothing; give at least 1")
         return self._looked(self.start(images), count)
@@ -267,7 +263,7 @@ class Stawm(nn.Module):
         """The gaze at the second picture, which knows nothing of the first; none in a model that does not compare."""
         if gaze.later is None:
             return None
-        return self._looked(self._start(gaze.later, 1), len(self.numbers) or self.glimpses)
+        return self._looked(self._start(gaze.later, 1), self.glimpses)
 
     def ask(
         self,

@@ -1,6 +1,5 @@
 """Precise batch norm: running statistics taken anew, from pictures as they are and not as augmentation made them."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,12 +20,11 @@ def norms_of(model: nn.Module) -> list[GlimpseNorm]:
 
 
 @torch.no_grad()
-def take_on(network: nn.Module, known: Sequence[int]) -> None:
-    """Give all other glimpses the running statistics of the last one before them that is `known`; the first is."""
-    for norm in norms_of(network):
-        sources = [max(number for number in known if number <= look) for look in range(norm.glimpses)]
+def take_on(model: nn.Module, known: int) -> None:
+    """Give all glimpses after the first `known` the running statistics of the last of these."""
+    for norm in norms_of(model):
         for kept in (norm.running_mean, norm.running_var):
-            kept.copy_(kept[sources])
+            kept[known:] = kept[min(known, norm.glimpses) - 1].clone()
 
 
 @torch.no_grad()

@@ -26,11 +26,6 @@ def glimpses_in(training: TrainingConfig, model: ModelConfig, epoch: int) -> int
     return parts[math.ceil((epoch + 1) * len(parts) / training.epochs) - 1]
 
 
-def spaced(count: int, total: int) -> tuple[int, ...]:
-    """`count` of `total` glimpses by number, evenly from first to last: so they start apart, as all of them do."""
-    return tuple(round(place * (total - 1) / max(1, count - 1)) for place in range(count))
-
-
 def epochs_left(training: TrainingConfig, model: ModelConfig, epoch: int, done: float) -> float:
     """What is left of the run, `done` of this epoch (from 0) being over, in epochs of as many glimpses as this one."""
     later = sum(glimpses_in(training, model, one) for one in range(epoch + 1, training.epochs))

@@ -27,7 +27,7 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.schedule import glimpses_in, learning_rate, spaced
+from stawm.training.schedule import glimpses_in, learning_rate
 from stawm.training.start import start_from
 from stawm.vision.glimpse import crowding
 
@@ -121,14 +121,12 @@ class Trainer:
         """
         if not self.config.glimpses:
             return
-        total = self.experiment.model.glimpses
         known, count = (glimpses_in(self.config, self.experiment.model, one) for one in (max(epoch - 1, 0), epoch))
         for model in self.models:
             assert isinstance(model, Stawm)
-            model.numbers = () if count == total else spaced(count, total)
+            model.glimpses = count
             if begins and count > known:
-                take_on(model.glimpse, spaced(known, total))
-                take_on(model.heads, range(known))  # Sketches are counted as they are drawn.
+                take_on(model, known)
 
     def step(self, images: Tensor, labels: Tensor | None, step: int) -> dict[str, float]:
         """Learn from one batch; the named terms, scores and, now and then, the health. Step numbers start at 0."""
