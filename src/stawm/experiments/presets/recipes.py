@@ -136,7 +136,11 @@ MNIST_CLASSIFY_28_FAST = replace(
         ),
         CLIPPED_SHORT,
         Departure(("training.pose_share",), LOOKS_SLOWLY),
-        Departure(("model.dropout", "data.shift"), UNDERFITS),
+        Departure(
+            ("model.dropout", "data.shift"),
+            f"{UNDERFITS}: of two glimpses of 8×8 over five epochs, 0.52 % of 5,000 validation digits were wrong with a "
+            "dropout of 0.1, and 0.64 % with 0.3",
+        ),
         Departure(("data.warp", "data.sampling"), "as mnist-classify-8-long; not tried apart"),
         Departure(
             ("model.policy.starts", "model.policy.far_first", "model.glimpse_scale"),
@@ -147,7 +151,7 @@ MNIST_CLASSIFY_28_FAST = replace(
     ),
     model=replace(
         MNIST_CLASSIFY_28.model,
-        dropout=0.3,
+        dropout=0.1,
         glimpse_scale=0.6,
         memory=HebbRosenblattConfig(size=512, normalise="fixed"),
         policy=PolicyConfig(starts="inward", far_first=True),
