@@ -114,6 +114,7 @@ def test_far_first_begins_with_opposite_corners_and_takes_all() -> None:
     assert sorted(far_first(start_centres(8, "grid"))) == list(range(8))
     assert far_first(torch.zeros(3, 2)) == [0, 1, 2]
     assert far_first(torch.zeros(0, 2)) == []
+    assert far_first(torch.empty(3, 2, device="meta")) == [0, 1, 2]
 
 
 def test_each_start_learns() -> None:

@@ -55,6 +55,8 @@ def start_sizes(count: int, scale: float) -> Float[Tensor, " glimpse"]:
 
 def far_first(points: Float[Tensor, "glimpse number"]) -> list[int]:
     """An order of these points that begins with the first, each being as far as can be from all before it."""
+    if points.is_meta:  # Only shapes are asked for.
+        return list(range(len(points)))
     away = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
     order = [0] if len(points) else []
     while len(order) < len(points):
