@@ -96,9 +96,10 @@ def test_the_chains_are_those_that_were_run():
     [
         ("mnist-classify-8-fast", "mnist-classify-8-fast"),
         ("mnist-classify-8-long", "mnist-classify-8-long"),
+        ("mnist-classify-28-fast", "mnist-classify-28-fast"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-apart"),
         ("mnist-self-supervised-fast", "mnist-self-supervised-fast"),
-        ("mnist-sketchpad-fast", "mnist-sketchpad-fast-unit"),
+        ("mnist-sketchpad-fast", "mnist-sketchpad-fast-apart"),
         ("cifar10-draw-16-fast", "cifar10-draw-16-fast-12"),
         ("cifar10-vae-fast", "cifar10-vae-fast-12"),
     ],
