@@ -96,6 +96,7 @@ def test_the_chains_are_those_that_were_run():
     [
         ("mnist-classify-8-fast", "mnist-classify-8-fast"),
         ("mnist-classify-8-long", "mnist-classify-8-long"),
+        ("mnist-classify-28-fast", "mnist-classify-28-fast"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-apart"),
         ("mnist-self-supervised-fast", "mnist-self-supervised-fast"),
         ("mnist-sketchpad-fast", "mnist-sketchpad-fast-apart"),
