@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
@@ -17,11 +17,8 @@ from stawm.files import read_json
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
 from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
-from stawm.store.weights import load
 from stawm.training import feed as feed_module
 from stawm.training import fit as fit_module
-from stawm.training import trainer as trainer_module
-from stawm.training.batch_norm import norms_of, take_on
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
 from stawm.training.fit import fit
 from stawm.training.journal import Journal, Step, read_metrics
@@ -133,62 +130,6 @@ def test_the_last_images_can_be_held_out(tmp_path: Path, monkeypatch: pytest.Mon
     [record] = fit(experiment, tmp_path, data=data)
     assert (record.held_out["split"], record.held_out["count"], record.step) == ("validation", 7, 1)
     assert torch.equal(seen[0].images, data.train.images[-7:])
-
-
-GROWING = with_training(with_model(glimpses=4), epochs=3, glimpses=(1, 2, 4))
-
-
-def test_glimpses_grow_in_training_and_in_measuring(tmp_path: Path):
-    records = list(fit(GROWING, tmp_path, data=digits()))
-    assert [len(record.held_out["error_after_glimpse"]) for record in records] == [1, 2, 4]
-    assert [sum(name.startswith("outside/") for name in record.health) for record in records] == [1, 2, 4]
-    assert vars(load(tmp_path))["glimpses"] == 4
-
-
-def test_new_glimpses_begin_with_the_statistics_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    before, after = [], []
-
-    def watched(model: nn.Module, known: int) -> None:
-        [first, *_] = norms_of(model.get_submodule("glimpse"))
-        before.append(first.running_var.clone())
-        take_on(model, known)
-        after.append(first.running_var.clone())
-
-    monkeypatch.setattr(trainer_module, "take_on", watched)
-    list(fit(GROWING, tmp_path, data=digits()))
-    learnt = [[not torch.equal(look, torch.ones_like(look)) for look in one] for one in before]
-    assert learnt == 2 * [[True, False, False, False]] + 2 * [[True, True, True, True]], "model, average"
-    for known, old, new in zip((1, 1, 2, 2), before, after, strict=True):
-        assert torch.equal(new[:known], old[:known])
-        assert torch.equal(new[known:], old[known - 1].expand(4 - known, -1))
-
-
-def test_statistics_that_all_glimpses_share_stay():
-    model = stawm(GROWING.model)
-    [first, *_] = norms_of(model.context)
-    first.running_mean.normal_()
-    kept = first.running_mean.clone()
-    take_on(model, 2)
-    assert torch.equal(first.running_mean, kept)
-
-
-def test_a_run_whose_glimpses_grow_is_resumed_as_if_never_stopped(tmp_path: Path):
-    """Stopped where the number changes, and in the middle of an epoch after it had changed."""
-    whole = list(fit(GROWING, tmp_path / "whole", data=digits()))
-    first = fit(GROWING, tmp_path / "run", data=digits())
-    next(first)
-    first.close()
-
-    def stop(step: Step) -> None:
-        if (step.epoch, step.step) == (2, 5):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(fit(None, tmp_path / "run", resume=True, data=digits(), on_step=stop))
-    rest = list(fit(None, tmp_path / "run", resume=True, data=digits()))
-    assert [record.held_out for record in rest] == [record.held_out for record in whole[1:]]
-    ends = [(tmp_path / name / "weights" / "model.safetensors").read_bytes() for name in ("whole", "run")]
-    assert ends[0] == ends[1]
 
 
 def test_a_batch_is_no_larger_than_the_data(tmp_path: Path):

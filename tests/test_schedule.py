@@ -86,3 +86,16 @@ def test_what_is_left_counts_glimpses():
     assert epochs_left(BASE, model, 3, 0.25) == pytest.approx(6.75)
     assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 0, 0.5) == pytest.approx(0.5 + 1 + 4 + 4)
     assert epochs_left(replace(BASE, epochs=4, glimpses=(2, 8)), model, 3, 1.0) == 0
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10, 32])
+@pytest.mark.parametrize("parts", [(), (2, 8), (2, 4, 8), (1, 1, 2, 4, 8)])
+def test_what_is_left_is_the_sum_of_all_later_epochs(epochs: int, parts: tuple[int, ...]):
+    config, model = replace(BASE, epochs=epochs, glimpses=parts), ModelConfig(glimpses=8)
+    for epoch in range(epochs):
+        later = sum(glimpses_in(config, model, one) for one in range(epoch + 1, epochs))
+        assert epochs_left(config, model, epoch, 0.0) == pytest.approx(1 + later / glimpses_in(config, model, epoch))
+
+
+def test_what_is_left_of_the_longest_run_is_told_at_once():
+    assert epochs_left(replace(BASE, epochs=1_000_000_000), ModelConfig(glimpses=8), 0, 0.5) == 999_999_999.5

@@ -23,12 +23,14 @@ def learning_rate(config: TrainingConfig, step: int, steps_per_epoch: int) -> fl
 def glimpses_in(training: TrainingConfig, model: ModelConfig, epoch: int) -> int:
     """Glimpses of each look in this epoch (from 0): those of its part of the run; in the last one always the last."""
     parts = training.glimpses or (model.glimpses,)
-    return parts[math.ceil((epoch + 1) * len(parts) / training.epochs) - 1]
+    return parts[-(-(epoch + 1) * len(parts) // training.epochs) - 1]
 
 
 def epochs_left(training: TrainingConfig, model: ModelConfig, epoch: int, done: float) -> float:
     """What is left of the run, `done` of this epoch (from 0) being over, in epochs of as many glimpses as this one."""
-    later = sum(glimpses_in(training, model, one) for one in range(epoch + 1, training.epochs))
+    parts = training.glimpses or (model.glimpses,)
+    ends = [max(epoch + 1, part * training.epochs // len(parts)) for part in range(len(parts) + 1)]
+    later = sum(count * (end - begin) for count, begin, end in zip(parts, ends, ends[1:], strict=False))
     return 1 - done + later / glimpses_in(training, model, epoch)
 
 

@@ -29,6 +29,10 @@ CYCLE = Departure(
     "a short run, with warm-up, a cosine to zero and a moving average of the weights",
 )
 CYCLE_AT_ITS_RATE = tuple(name for name in CYCLE.fields if name != "training.learning_rate")
+CYCLE_SETTLED = (
+    "warm-up, a cosine to zero, a moving average of the weights, and statistics of batch norm that are taken anew at "
+    "the end"
+)
 CLIPPED_SHORT = Departure(("training.clip_norm",), "part of the short recipe; not tried apart")
 UNDERFITS = "a short run underfits before it overfits"
 LOOKS_SLOWLY = "where to look is learnt slowly"
@@ -84,8 +88,7 @@ MNIST_CLASSIFY_8_LONG = replace(
         *held(MNIST_CLASSIFY_8.departures, AS_THE_TEXT.fields),
         Departure(
             (*CYCLE_AT_ITS_RATE, "training.milestones", "training.settle"),
-            "a tenth of the epochs, with warm-up, a cosine to zero, a moving average of the weights, and statistics of "
-            "batch norm that are taken anew at the end",
+            f"a tenth of the epochs, with {CYCLE_SETTLED}",
         ),
         CLIPPED_SHORT,
         Departure(("training.pose_share",), LOOKS_SLOWLY),
@@ -116,11 +119,10 @@ MNIST_CLASSIFY_28_FAST = replace(
         *held(MNIST_CLASSIFY_28.departures, AS_THE_TEXT.fields),
         Departure(
             (*CYCLE_AT_ITS_RATE, "training.milestones", "training.settle"),
-            "as mnist-classify-8-long: warm-up, a cosine to zero, a moving average of the weights, and statistics of "
-            "batch norm that are taken anew at the end",
+            f"as mnist-classify-8-long: {CYCLE_SETTLED}",
         ),
         Departure(
-            ("training.glimpses",), "two views teach most of what ten do, at a quarter of the cost; all ten come last"
+            ("training.glimpses",), "two views teach most of what ten do, at a fifth of the cost; all ten come last"
         ),
         CLIPPED_SHORT,
         Departure(("training.pose_share",), LOOKS_SLOWLY),
@@ -239,7 +241,7 @@ MNIST_SELF_SUPERVISED_FAST = replace(
 MNIST_SKETCHPAD_FAST = replace(
     MNIST_SKETCHPAD,
     name="mnist-sketchpad-fast",
-    about="mnist-sketchpad, with the recipe of mnist-classify-8-fast.",
+    about="mnist-sketchpad, with a short recipe of our own; glimpses start apart, so that each sketch draws a part.",
     of=MNIST_SKETCHPAD.name,
     goal=Goal("error", 0.0054, epochs=10),
     departures=(
