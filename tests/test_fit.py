@@ -12,7 +12,7 @@ from torch import Tensor
 from stawm.data import ImageSet, Splits, batch_of
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import Experiment, PolicyConfig
+from stawm.experiments.experiment import CnnConfig, Experiment, PolicyConfig
 from stawm.files import read_json
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
@@ -30,6 +30,10 @@ from tiny_seed import SHIFT
 PLAIN = with_data(
     with_model(with_training(schedule="constant", warmup=0.0, average=0.0, clip_norm=0.5), dropout=0.0), rotate=0.0
 )
+
+
+LARGE = with_model(glimpse=CnnConfig(block="mobilenet-v2"), glimpse_height=32, glimpse_width=32)
+OBLONG = replace(LARGE, model=replace(LARGE.model, glimpse_width=16))
 
 
 def test_a_handful_of_digits_is_learnt_by_heart(tmp_path: Path):
@@ -251,6 +255,10 @@ class TestNotFinite:
         (with_training(glimpses=(1,)), UsageError, "training.glimpses=1 must end with all .*model.glimpses is 2"),
         (with_training(glimpses=(3, 2)), UsageError, "training.glimpses=3 2 must .* no larger"),
         (with_training(glimpses=(0, 2)), UsageError, "training.glimpses"),
+        (with_training(sides=(8,)), UsageError, "training.sides=8 cannot be used: .* such as mobilenet-v2"),
+        (with_training(LARGE, sides=(20, 28)), UsageError, "training.sides=20 28 must end .*are 32 and 32"),
+        (with_training(LARGE, sides=(40, 32)), UsageError, "training.sides=40 32 must .* no larger"),
+        (with_training(OBLONG, sides=(20, 32)), UsageError, "square .*are 32 and 16"),
         (with_training(with_model(policy=PolicyConfig("scan")), glimpses=(1, 2)), UsageError, "places are learnt"),
         (None, UsageError, "name a preset"),
     ],

@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import nn
 
+from stawm.experiments.experiment import CnnConfig
 from stawm.store.weights import load
 from stawm.training import trainer as trainer_module
 from stawm.training.batch_norm import norms_of, take_on
 from stawm.training.fit import fit
 from stawm.training.journal import Step
+from stawm.vision.mobilenet import MobileNetV2
 from tiny_model import stawm
 from tiny_run import digits, with_model, with_training
 
@@ -68,3 +70,36 @@ def test_a_run_whose_glimpses_grow_is_resumed_as_if_never_stopped(tmp_path: Path
     assert [record.held_out for record in rest] == [record.held_out for record in whole[1:]]
     ends = [(tmp_path / name / "weights" / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert ends[0] == ends[1]
+
+
+ANY_SIZE = with_training(
+    with_model(glimpses=2, glimpse=CnnConfig(block="mobilenet-v2"), glimpse_height=16, glimpse_width=16),
+    epochs=3,
+    glimpses=(1, 2),
+    sides=(8, 12, 16),
+)
+
+
+def test_glimpses_grow_in_size_too_and_the_run_is_resumed_as_if_never_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The glimpse network sees what the part of the run says, in training and in measuring alike."""
+    seen: dict[bool, list[int]] = {True: [], False: []}
+    forward = MobileNetV2.forward
+
+    def watched(self: MobileNetV2, images: torch.Tensor, glimpse: int = 0) -> torch.Tensor:
+        assert images.shape[-1] == images.shape[-2]
+        seen[self.training].append(images.shape[-1])
+        return forward(self, images, glimpse)
+
+    monkeypatch.setattr(MobileNetV2, "forward", watched)
+    few = digits(train=32, test=8)
+    whole = list(fit(ANY_SIZE, tmp_path / "whole", data=few))
+    assert {mode: list(dict.fromkeys(sizes)) for mode, sizes in seen.items()} == {True: [8, 12, 16], False: [8, 12, 16]}
+    assert [len(record.held_out["error_after_glimpse"]) for record in whole] == [1, 2, 2]
+    first = fit(ANY_SIZE, tmp_path / "run", data=few)
+    next(first)
+    first.close()
+    rest = list(fit(None, tmp_path / "run", resume=True, data=few))
+    assert [record.held_out for record in rest] == [record.held_out for record in whole[1:]]
+    assert vars(load(tmp_path / "run"))["glimpse_size"] == (16, 16)

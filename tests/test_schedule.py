@@ -9,7 +9,7 @@ from torch import nn
 
 from stawm.experiments.experiment import ModelConfig, TrainingConfig
 from stawm.training.averages import average_decay, update_average
-from stawm.training.schedule import FLOOR, epochs_left, glimpses_in, learning_rate
+from stawm.training.schedule import FLOOR, epochs_left, glimpses_in, learning_rate, size_in
 
 BASE = TrainingConfig(epochs=10, learning_rate=0.5, schedule="constant")
 
@@ -95,6 +95,23 @@ def test_what_is_left_is_the_sum_of_all_later_epochs(epochs: int, parts: tuple[i
     for epoch in range(epochs):
         later = sum(glimpses_in(config, model, one) for one in range(epoch + 1, epochs))
         assert epochs_left(config, model, epoch, 0.0) == pytest.approx(1 + later / glimpses_in(config, model, epoch))
+
+
+def test_sides_grow_by_equal_parts_of_the_run():
+    model = ModelConfig(glimpse_height=32, glimpse_width=32)
+    grown = replace(BASE, epochs=5, sides=(20, 32))
+    assert [size_in(grown, model, epoch) for epoch in range(5)] == 2 * [(20, 20)] + 3 * [(32, 32)]
+    oblong = replace(model, glimpse_width=16)
+    assert {size_in(BASE, oblong, epoch) for epoch in range(10)} == {(32, 16)}
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10, 32])
+def test_what_is_left_counts_pixels_where_number_and_side_change_apart(epochs: int):
+    config = replace(BASE, epochs=epochs, glimpses=(1, 1, 1, 1, 4), sides=(10, 16, 20))
+    model = ModelConfig(glimpses=4, glimpse_height=20, glimpse_width=20)
+    costs = [glimpses_in(config, model, one) * size_in(config, model, one)[0] ** 2 for one in range(epochs)]
+    for epoch, cost in enumerate(costs):
+        assert epochs_left(config, model, epoch, 0.25) == pytest.approx(0.75 + sum(costs[epoch + 1 :]) / cost)
 
 
 def test_what_is_left_of_the_longest_run_is_told_at_once():

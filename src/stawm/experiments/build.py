@@ -90,7 +90,7 @@ def _rival(config: ModelConfig) -> Rival:
         classes=config.classes,
         latent=config.draws.latent if config.draws else 0,
         glimpses=config.glimpses,
-        glimpse_size=(config.glimpse_height, config.glimpse_width),
+        glimpse_size=config.glimpse_size,
         glimpse_scale=config.glimpse_scale,
         hidden=config.hidden_size,
         dropout=config.dropout,
@@ -102,7 +102,7 @@ def _rival(config: ModelConfig) -> Rival:
 
 
 def _stawm(config: ModelConfig) -> Stawm:
-    size = (config.glimpse_height, config.glimpse_width)
+    size = config.glimpse_size
     context = _context(config)
     # Glimpses at given places are alike, and are seen as one batch; those of a policy differ from first to last.
     kinds = config.glimpses if config.policy.kind == "learnt" else 1

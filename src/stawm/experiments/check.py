@@ -11,6 +11,8 @@ from stawm.ranges import check_ranges
 
 NORMED = ("norm3", "mobilenet-v2")
 """Blocks with batch norm."""
+ANY_SIZE = ("mobilenet-v2",)
+"""Blocks whose features are averaged over their maps, so that they take glimpses of any size."""
 
 
 def check(experiment: Experiment) -> None:
@@ -59,20 +61,28 @@ def check(experiment: Experiment) -> None:
 
 
 def _check_parts(experiment: Experiment) -> None:
-    """Refuse numbers of glimpses by parts of the run where none are learnt, or that do not end with all of them."""
-    parts, model = experiment.training.glimpses, experiment.model
-    if not parts:
-        return
-    given = f"training.glimpses={' '.join(map(str, parts))}"
-    if experiment.training.learns != ALL or model.kind != STAWM or model.policy.kind != "learnt":
-        raise UsageError(
-            f"{given} cannot be used: it is about looks whose places are learnt, and here none are; leave it empty"
-        )
-    if max(parts) > model.glimpses or parts[-1] != model.glimpses:
-        raise UsageError(
-            f"{given} must end with all glimpses of the model and have no larger number; model.glimpses is "
-            f"{model.glimpses}"
-        )
+    """Refuse numbers or sides of glimpses by parts of the run where that is of no use, or that end with others."""
+    training, model = experiment.training, experiment.model
+    learnt = training.learns == ALL and model.kind == STAWM and model.policy.kind == "learnt"
+    grow = {
+        "glimpses": (learnt, "looks whose places are learnt", "all glimpses of the model", (model.glimpses,)),
+        "sides": (
+            learnt and model.glimpse.block in ANY_SIZE,
+            f"learning with a glimpse network that takes any size, such as {ANY_SIZE[0]}",
+            "the side of the model's square glimpses",
+            model.glimpse_size,
+        ),
+    }
+    for name, (possible, about, end, whole) in grow.items():
+        parts: tuple[int, ...] = getattr(training, name)
+        given = f"training.{name}={' '.join(map(str, parts))}"
+        if parts and not possible:
+            raise UsageError(f"{given} cannot be used: it is about {about}, and here is none; leave it empty")
+        if parts and not set(whole) == {max(parts)} == {parts[-1]}:
+            has = "model.glimpses is" if name == "glimpses" else "model.glimpse_height and model.glimpse_width are"
+            raise UsageError(
+                f"{given} must end with {end} and have no larger number; {has} {' and '.join(map(str, whole))}"
+            )
 
 
 def _check_alone(kind: str, head: str) -> None:

@@ -151,6 +151,11 @@ class ModelConfig:
         return channels, height // 2 if self.compares else height, width
 
     @property
+    def glimpse_size(self) -> tuple[int, int]:
+        """Height and width of a glimpse."""
+        return self.glimpse_height, self.glimpse_width
+
+    @property
     def hidden_size(self) -> int:
         """Width of both RNNs."""
         return 2 * self.memory.size if self.hidden is None else self.hidden
@@ -215,6 +220,10 @@ class TrainingConfig:
     """Glimpses of each look in so many equal parts of the run, such as 2 2 10; none: always all that the model has.
 
     A step costs about as much as its glimpses, so early epochs are cheap (see also `model.policy.far_first`)."""
+    sides: Annotated[tuple[int, ...], SIDE] = ()
+    """Sides of a square glimpse in so many equal parts of the run, such as 20 20 32; none: always that of the model.
+
+    For a glimpse network that takes glimpses of any size (mobilenet-v2): smaller ones, as coarse, are cheaper."""
     spread: Annotated[float, AT_LEAST_0] = 0.0
     """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
 

@@ -1,6 +1,7 @@
-"""The learning rate and the number of glimpses, pure functions of the step: nothing hidden, nothing to save."""
+"""The learning rate, and number and size of glimpses, pure functions of the step: nothing hidden, nothing to save."""
 
 import math
+from itertools import pairwise
 
 from stawm.experiments.experiment import ModelConfig, TrainingConfig
 
@@ -22,16 +23,30 @@ def learning_rate(config: TrainingConfig, step: int, steps_per_epoch: int) -> fl
 
 def glimpses_in(training: TrainingConfig, model: ModelConfig, epoch: int) -> int:
     """Glimpses of each look in this epoch (from 0): those of its part of the run; in the last one always the last."""
-    parts = training.glimpses or (model.glimpses,)
-    return parts[-(-(epoch + 1) * len(parts) // training.epochs) - 1]
+    return _part(training.glimpses or (model.glimpses,), training, epoch)
+
+
+def size_in(training: TrainingConfig, model: ModelConfig, epoch: int) -> tuple[int, int]:
+    """Height and width of a glimpse in this epoch (from 0), in the same way."""
+    return (side := _part(training.sides, training, epoch), side) if training.sides else model.glimpse_size
 
 
 def epochs_left(training: TrainingConfig, model: ModelConfig, epoch: int, done: float) -> float:
-    """What is left of the run, `done` of this epoch (from 0) being over, in epochs of as many glimpses as this one."""
-    parts = training.glimpses or (model.glimpses,)
-    ends = [max(epoch + 1, part * training.epochs // len(parts)) for part in range(len(parts) + 1)]
-    later = sum(count * (end - begin) for count, begin, end in zip(parts, ends, ends[1:], strict=False))
-    return 1 - done + later / glimpses_in(training, model, epoch)
+    """What is left of the run, `done` of this epoch (from 0) being over, in epochs of as many pixels as this one."""
+    counts = {len(parts) for parts in (training.glimpses, training.sides) if parts}
+    ends = {part * training.epochs // count for count in counts for part in range(1, count)}
+    edges = sorted({epoch + 1, training.epochs} | {end for end in ends if end > epoch})
+    later = sum(_pixels(training, model, begin) * (end - begin) for begin, end in pairwise(edges))
+    return 1 - done + later / _pixels(training, model, epoch)
+
+
+def _part(parts: tuple[int, ...], training: TrainingConfig, epoch: int) -> int:
+    return parts[-(-(epoch + 1) * len(parts) // training.epochs) - 1]
+
+
+def _pixels(training: TrainingConfig, model: ModelConfig, epoch: int) -> int:
+    """Of all glimpses of a look: what a step costs grows with them."""
+    return glimpses_in(training, model, epoch) * math.prod(size_in(training, model, epoch))
 
 
 def _scheduled(config: TrainingConfig, step: int, steps: int, steps_per_epoch: int, warmup: int) -> float:

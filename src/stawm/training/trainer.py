@@ -27,7 +27,7 @@ from stawm.training.engine import (
     restore_random,
     seed_of,
 )
-from stawm.training.schedule import glimpses_in, learning_rate
+from stawm.training.schedule import glimpses_in, learning_rate, size_in
 from stawm.training.start import start_from
 from stawm.vision.glimpse import crowding
 
@@ -115,16 +115,17 @@ class Trainer:
                 self.average.load_state_dict(self.model.state_dict())
 
     def look_as_in(self, epoch: int, *, begins: bool) -> None:
-        """Take as many glimpses as in this epoch (from 0), to learn and to be measured, if their number changes.
+        """Take as many glimpses, and as large ones, as in this epoch (from 0), to learn and to be measured.
 
         Where the epoch `begins`, glimpses that are new in it take on the statistics of batch norm of the one before.
         """
-        if not self.config.glimpses:
+        if not (self.config.glimpses or self.config.sides):
             return
-        known, count = (glimpses_in(self.config, self.experiment.model, one) for one in (max(epoch - 1, 0), epoch))
+        config = self.experiment.model
+        known, count = (glimpses_in(self.config, config, one) for one in (max(epoch - 1, 0), epoch))
         for model in self.models:
             assert isinstance(model, Stawm)
-            model.glimpses = count
+            model.glimpses, model.glimpse_size = count, size_in(self.config, config, epoch)
             if begins and count > known:
                 take_on(model, known)
 
