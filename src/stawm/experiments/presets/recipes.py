@@ -1,4 +1,4 @@
-"""Recipes of our own for the paper's models, found in the trials of docs/trials.md: a few epochs on two cores."""
+"""Recipes of our own for the paper's models of digits, found in the trials of docs/trials.md: a few epochs."""
 
 from dataclasses import replace
 
@@ -15,8 +15,6 @@ from stawm.experiments.presets.mnist import (
     MNIST_SELF_SUPERVISED,
     MNIST_SKETCHPAD,
 )
-from stawm.experiments.presets.natural import CELEBA_DRAW_32, CIFAR10_DRAW_16, CIFAR10_VAE
-from stawm.experiments.presets.segments import COMPOSITES_DRAW_32, SKETCHED
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.head import HeadConfig
@@ -39,13 +37,6 @@ LOOKS_SLOWLY = "where to look is learnt slowly"
 LOOKS_STEADILY = Departure(
     ("training.pose_share", "model.glimpse_scale"),
     f"{LOOKS_SLOWLY}, from smaller glimpses, so that they stay on the image",
-)
-PASTES_SLOWLY = Departure(
-    ("training.pose_share", "training.paste_share"),
-    f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",
-)
-MORE_STEPS = Departure(
-    ("training.batch_size", "training.checkpoint_every"), "smaller batches make more steps of a few epochs"
 )
 MEASURED: dict[str, HeadConfig] = {"classify": ClassifyConfig(query_dropout="after")}
 HELD_OUT = Departure(("data.hold_out",), "the last training pictures are kept for validation")
@@ -263,87 +254,4 @@ MNIST_SKETCHPAD_FAST = replace(
     ),
     data=replace(MNIST_SKETCHPAD.data, shift=1, hold_out=5000),
     training=replace(MNIST_RECIPE, epochs=10),
-)
-
-CIFAR10_DRAW_16_FAST = replace(
-    CIFAR10_DRAW_16,
-    name="cifar10-draw-16-fast",
-    about="cifar10-draw-16, with a short recipe of our own.",
-    of=CIFAR10_DRAW_16.name,
-    goal=Goal("mse", 0.0086, epochs=12),
-    departures=(
-        *CIFAR10_DRAW_16.departures,
-        CYCLE,
-        MORE_STEPS,
-        Departure(("model.dropout",), CLIPPED_SHORT.reason),
-        PASTES_SLOWLY,
-        Departure(
-            ("model.memory.delta", "model.memory.eta", "model.memory.theta"),
-            "at a decay of 0.2 the first code was never forgotten, and eight sketches repeated one",
-        ),
-        HELD_OUT,
-    ),
-    model=replace(
-        CIFAR10_DRAW_16.model, dropout=0.0, memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0)
-    ),
-    data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
-    training=replace(
-        CIFAR10_DRAW_16.training,
-        epochs=12,
-        batch_size=16,
-        learning_rate=5e-4,
-        pose_share=0.1,
-        paste_share=0.1,
-        schedule="one-cycle",
-        warmup=0.1,
-        average=0.998,
-        checkpoint_every=1000,
-    ),
-)
-
-CIFAR10_VAE_FAST = replace(
-    CIFAR10_VAE,
-    name="cifar10-vae-fast",
-    about="cifar10-vae with the batches, schedule and averaging of cifar10-draw-16-fast, to be compared with it.",
-    of=CIFAR10_VAE.name,
-    goal=Goal("mse", 0.0121, epochs=12),
-    departures=(
-        *CIFAR10_VAE.departures,
-        Departure(CYCLE_AT_ITS_RATE, CYCLE.reason),
-        MORE_STEPS,
-        HELD_OUT,
-    ),
-    data=CIFAR10_DRAW_16_FAST.data,
-    training=replace(CIFAR10_DRAW_16_FAST.training, pose_share=1.0, paste_share=1.0),
-)
-
-CELEBA_DRAW_32_FAST = replace(
-    CELEBA_DRAW_32,
-    name="celeba-draw-32-fast",
-    about="celeba-draw-32, with the recipe of composites-draw-32: an hour on a core with bf16.",
-    of=CELEBA_DRAW_32.name,
-    departures=(
-        *CELEBA_DRAW_32.departures,
-        CYCLE,
-        Departure(("training.batch_size",), MORE_STEPS.reason),
-        Departure(("model.dropout",), CLIPPED_SHORT.reason),
-        PASTES_SLOWLY,
-        UNIT,
-        Departure(
-            ("model.policy.starts", "model.glimpse_scale", "model.heads.draw.anytime", "model.heads.draw.cover"),
-            "each glimpse starts smaller than the one before, every canvas counts and covering costs a little: else "
-            "the last sketch learns to do everything and hides those below it",
-        ),
-        HELD_OUT,
-    ),
-    model=replace(
-        CELEBA_DRAW_32.model,
-        heads={"draw": replace(SKETCHED, latent=4)},
-        dropout=0.0,
-        glimpse_scale=0.5,
-        policy=PolicyConfig(starts="inward"),
-        memory=HebbRosenblattConfig(normalise="fixed"),
-    ),
-    data=replace(CELEBA_DRAW_32.data, hold_out=500),
-    training=replace(COMPOSITES_DRAW_32.training, epochs=24),
 )

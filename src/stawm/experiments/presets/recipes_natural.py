@@ -1,0 +1,155 @@
+"""Recipes of our own for the paper's models of photographs and faces, as `recipes` has them for digits."""
+
+from dataclasses import replace
+
+from stawm.experiments.experiment import PolicyConfig, TrainingConfig
+from stawm.experiments.facts import Departure, Goal, held
+from stawm.experiments.presets.mnist import AS_THE_TEXT
+from stawm.experiments.presets.natural import CELEBA_DRAW_32, CIFAR10_CLASSIFY_MOBILENET, CIFAR10_DRAW_16, CIFAR10_VAE
+from stawm.experiments.presets.recipes import (
+    CLIPPED_SHORT,
+    CYCLE,
+    CYCLE_AT_ITS_RATE,
+    CYCLE_SETTLED,
+    HELD_OUT,
+    LOOKS_SLOWLY,
+    UNDERFITS,
+    UNIT,
+)
+from stawm.experiments.presets.segments import COMPOSITES_DRAW_32, SKETCHED
+from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
+
+PASTES_SLOWLY = Departure(
+    ("training.pose_share", "training.paste_share"),
+    f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",
+)
+MORE_STEPS = Departure(
+    ("training.batch_size", "training.checkpoint_every"), "smaller batches make more steps of a few epochs"
+)
+
+CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
+    CIFAR10_CLASSIFY_MOBILENET,
+    name="cifar10-classify-mobilenet-fast",
+    about="cifar10-classify-mobilenet in 20 epochs: one view, small at first; all four in the last epoch.",
+    of=CIFAR10_CLASSIFY_MOBILENET.name,
+    departures=(
+        *held(CIFAR10_CLASSIFY_MOBILENET.departures, AS_THE_TEXT.fields),
+        Departure(
+            (*CYCLE_AT_ITS_RATE, "training.milestones", "training.settle"),
+            f"a fifteenth of the epochs, with {CYCLE_SETTLED}",
+        ),
+        Departure(
+            ("training.glimpses", "training.sides"),
+            "a step of one view of 20 × 20 pixels costs a sixth of one of four whole views, which come last",
+        ),
+        Departure(("training.pose_share",), LOOKS_SLOWLY),
+        Departure(("model.dropout",), UNDERFITS),
+        Departure(
+            ("model.policy.starts", "model.policy.far_first", "model.glimpse_scale"),
+            "as mnist-classify-28-fast: views start as the whole picture to 0.6 of it, the whole first",
+        ),
+        *(UNIT, HELD_OUT),
+    ),
+    model=replace(
+        CIFAR10_CLASSIFY_MOBILENET.model,
+        dropout=0.1,
+        glimpse_scale=0.6,
+        memory=replace(CIFAR10_CLASSIFY_MOBILENET.model.memory, normalise="fixed"),
+        policy=PolicyConfig(starts="inward", far_first=True),
+    ),
+    data=replace(CIFAR10_CLASSIFY_MOBILENET.data, hold_out=5000),
+    training=TrainingConfig(
+        epochs=20,
+        learning_rate=1e-3,
+        schedule="one-cycle",
+        warmup=0.1,
+        pose_share=0.1,
+        glimpses=(*19 * (1,), 4),
+        sides=(20, 20, 20, 32, 32),
+        average=0.999,
+        settle=50,
+    ),
+)
+
+CIFAR10_DRAW_16_FAST = replace(
+    CIFAR10_DRAW_16,
+    name="cifar10-draw-16-fast",
+    about="cifar10-draw-16, with a short recipe of our own.",
+    of=CIFAR10_DRAW_16.name,
+    goal=Goal("mse", 0.0086, epochs=12),
+    departures=(
+        *CIFAR10_DRAW_16.departures,
+        CYCLE,
+        MORE_STEPS,
+        Departure(("model.dropout",), CLIPPED_SHORT.reason),
+        PASTES_SLOWLY,
+        Departure(
+            ("model.memory.delta", "model.memory.eta", "model.memory.theta"),
+            "at a decay of 0.2 the first code was never forgotten, and eight sketches repeated one",
+        ),
+        HELD_OUT,
+    ),
+    model=replace(
+        CIFAR10_DRAW_16.model, dropout=0.0, memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0)
+    ),
+    data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
+    training=replace(
+        CIFAR10_DRAW_16.training,
+        epochs=12,
+        batch_size=16,
+        learning_rate=5e-4,
+        pose_share=0.1,
+        paste_share=0.1,
+        schedule="one-cycle",
+        warmup=0.1,
+        average=0.998,
+        checkpoint_every=1000,
+    ),
+)
+
+CIFAR10_VAE_FAST = replace(
+    CIFAR10_VAE,
+    name="cifar10-vae-fast",
+    about="cifar10-vae with the batches, schedule and averaging of cifar10-draw-16-fast, to be compared with it.",
+    of=CIFAR10_VAE.name,
+    goal=Goal("mse", 0.0121, epochs=12),
+    departures=(
+        *CIFAR10_VAE.departures,
+        Departure(CYCLE_AT_ITS_RATE, CYCLE.reason),
+        MORE_STEPS,
+        HELD_OUT,
+    ),
+    data=CIFAR10_DRAW_16_FAST.data,
+    training=replace(CIFAR10_DRAW_16_FAST.training, pose_share=1.0, paste_share=1.0),
+)
+
+CELEBA_DRAW_32_FAST = replace(
+    CELEBA_DRAW_32,
+    name="celeba-draw-32-fast",
+    about="celeba-draw-32, with the recipe of composites-draw-32: an hour on a core with bf16.",
+    of=CELEBA_DRAW_32.name,
+    departures=(
+        *CELEBA_DRAW_32.departures,
+        CYCLE,
+        Departure(("training.batch_size",), MORE_STEPS.reason),
+        Departure(("model.dropout",), CLIPPED_SHORT.reason),
+        PASTES_SLOWLY,
+        UNIT,
+        Departure(
+            ("model.policy.starts", "model.glimpse_scale", "model.heads.draw.anytime", "model.heads.draw.cover"),
+            "each glimpse starts smaller than the one before, every canvas counts and covering costs a little: else "
+            "the last sketch learns to do everything and hides those below it",
+        ),
+        HELD_OUT,
+    ),
+    model=replace(
+        CELEBA_DRAW_32.model,
+        heads={"draw": replace(SKETCHED, latent=4)},
+        dropout=0.0,
+        glimpse_scale=0.5,
+        policy=PolicyConfig(starts="inward"),
+        memory=HebbRosenblattConfig(normalise="fixed"),
+    ),
+    data=replace(CELEBA_DRAW_32.data, hold_out=500),
+    training=replace(COMPOSITES_DRAW_32.training, epochs=24),
+)
