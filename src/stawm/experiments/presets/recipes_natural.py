@@ -42,7 +42,11 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
             ("training.glimpses", "training.sides"),
             "a step of one view of 20 × 20 pixels costs a sixth of one of four whole views, which come last",
         ),
-        Departure(("training.pose_share",), LOOKS_SLOWLY),
+        Departure(
+            ("training.pose_share", "training.clip_norm"),
+            "where to look is learnt very slowly: at a tenth of the rate and clipped at 5 a fifth of the view had left "
+            "the picture after an epoch, and 58.6 % of 5,000 validation pictures were wrong; so, 45.1 %",
+        ),
         Departure(("model.dropout",), UNDERFITS),
         Departure(
             ("model.policy.starts", "model.policy.far_first", "model.glimpse_scale"),
@@ -63,7 +67,8 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
         learning_rate=1e-3,
         schedule="one-cycle",
         warmup=0.1,
-        pose_share=0.1,
+        pose_share=0.01,
+        clip_norm=1.0,
         glimpses=(*19 * (1,), 4),
         sides=(20, 20, 20, 32, 32),
         average=0.999,
