@@ -223,7 +223,7 @@ class TrainingConfig:
     sides: Annotated[tuple[int, ...], SIDE] = ()
     """Sides of a square glimpse in so many equal parts of the run, such as 20 20 32; none: always that of the model.
 
-    For a glimpse network that takes glimpses of any size (mobilenet-v2): smaller ones, as coarse, are cheaper."""
+    For a glimpse network that takes any size (mobilenet-v2): smaller ones see as much, but coarser, and are cheaper."""
     spread: Annotated[float, AT_LEAST_0] = 0.0
     """Weight of a term that is 1 if all glimpses of a picture look at one place, and falls as they move apart.
 
