@@ -40,7 +40,7 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
         ),
         Departure(
             ("training.glimpses", "training.sides"),
-            "a step of one view of 20 × 20 pixels costs a sixth of one of four whole views, which come last",
+            "a step with one view of 20 × 20 pixels takes 0.56 of the time of one whole view; all four come last",
         ),
         Departure(
             ("training.pose_share", "training.clip_norm"),
