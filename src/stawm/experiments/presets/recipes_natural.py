@@ -40,8 +40,8 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
         ),
         Departure(
             ("model.glimpses", "training.glimpses", "training.sides"),
-            "a step with one view of 20 × 20 pixels takes 0.56 of the time of one whole view; the second comes while the "
-            "rate is high, for one RNN learns from it alone (paper: no number of views; authors' scripts: four)",
+            "a step with one view of 20 × 20 pixels takes 0.56 of the time of one whole view; the second comes while "
+            "the rate is high, for one RNN learns from it alone (paper: no number of views; authors' scripts: four)",
         ),
         Departure(
             ("training.pose_share", "training.clip_norm"),
