@@ -44,7 +44,8 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
             "the rate is high, for one RNN learns from it alone (paper: no number of views; authors' scripts: four)",
         ),
         Departure(
-            ("model.hidden",), "RNNs of 2,048 take two fifths of a step with one small view, and have little to hold"
+            ("model.hidden",),
+            "a step with one small view takes 0.51 s of the processor, with RNNs of 2,048 0.72 s (one thread, bf16)",
         ),
         Departure(
             ("training.pose_share", "training.clip_norm"),
