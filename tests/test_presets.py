@@ -52,10 +52,14 @@ def test_a_preset_takes_one_real_step(name: str) -> None:
         optimiser.step()
     frozen = [weight for weight, value in model.named_parameters() if not value.requires_grad]
     assert bool(frozen) == (experiment.training.learns == "classify")
-    assert silent(model) == frozen
+    # Of two glimpses the aggregator meets one, before which it holds nothing: its recurrent weights have no part.
+    idle = ["policy.aggregator.weight_hh"] if isinstance(model, Stawm) and config.glimpses == 2 else []
+    assert silent(model) == frozen + idle
     still = {weight for weight, value in _values(model).items() if torch.equal(value, before[weight])}
     assert still >= set(frozen)
-    assert still.isdisjoint(weight for weight, value in model.named_parameters() if value.requires_grad)
+    assert still.isdisjoint(
+        weight for weight, value in model.named_parameters() if value.requires_grad and weight not in idle
+    )
     if frozen:
         assert still.issuperset(weight for weight, _ in model.named_buffers()), "statistics of norms"
 
