@@ -38,6 +38,7 @@ from stawm.model.heads.head import Batch
 from stawm.model.heads.question import QuestionConfig
 from stawm.model.stawm import Stawm
 from stawm.precision import HALVES, mixed
+from stawm.training.allocator import keep_freed_memory
 
 FORMS = ("trace", "matrix", "equations")
 MOST = 0.30
@@ -71,7 +72,8 @@ def random_labels(config: ModelConfig, batch_size: int) -> Tensor:
 def training_step(
     experiment: Experiment, batch_size: int, form: str = "", precision: str = "32", compiled: bool = False
 ) -> Callable[[], None]:
-    """One step of training, ready to be called again and again."""
+    """One step of training, ready to be called again and again; what it frees is kept, as in training."""
+    keep_freed_memory()
     torch.manual_seed(0)
     config = experiment.model
     if form:
