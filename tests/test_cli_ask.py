@@ -75,6 +75,8 @@ def test_the_picture_shows_scene_and_redrawing(home: Path, capsys: Capture):
         (["scene.png", "--at", "0"], 2, "there is no cell 0"),
         (["scene.png", "--where", "x"], 2, "'x' is no class of tiny; it knows 0, 1"),
         (["scene.png", "--out", "told.gif"], 2, "ends in .png"),
+        (["scene.png", "--out", "./scene.png"], 2, "would be written over"),
+        ([""], 2, "an argument is empty"),
         (["nowhere.png"], 3, "there is no picture nowhere.png"),
         (["-"] * 5, 3, "5 pictures are given for 2 × 2 cells"),
     ],

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from stawm.cli import main
+from stawm.errors import DataError
 from stawm.experiments.build import build
 from stawm.store.weights import export, load_trained
 from stawm.trust import trust
+from tiny_folders import grey
 from tiny_run import TINY, with_data
 
 Capture = pytest.CaptureFixture[str]
@@ -37,3 +39,17 @@ def test_a_run_that_held_nothing_out_is_one_line(tmp_path: Path, capsys: Capture
     [line] = capsys.readouterr().err.splitlines()
     assert "--data.hold-out 500" in line
     assert main(["calibrate", str(folder), "--hold-out", "100"]) == 2
+
+
+def test_pictures_of_other_classes_are_one_line_and_nothing_is_written(tmp_path: Path, capsys: Capture):
+    torch.manual_seed(0)
+    experiment = with_data(hold_out=60)
+    folder = export(build(experiment.model), experiment, tmp_path / "weights")
+    for name in ("one", "two"):
+        for number in range(70):
+            grey(tmp_path / "pictures" / name / f"{number}.png", number + 90 * (name == "two"))
+    other = ["--data", f"folder:{tmp_path / 'pictures'}", "--hold-out", "60"]
+    assert main(["calibrate", str(folder), *other, "--device", "cpu"]) == DataError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert "does not know (one, two)" in line
+    assert not (folder / "trust.safetensors").exists()

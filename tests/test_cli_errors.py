@@ -173,8 +173,8 @@ def test_class_count_that_does_not_fit(mistake: Mistake, trained: Path, tmp_path
         "--model.heads.classify.classes",
         "7",
     )
-    mistake(DATA, "3 classes", "evaluate", trained, "--data", f"folder:{three}")
-    mistake(DATA, "10 classes", "figure", "looked", trained, "--data", "mnist-5k")
+    mistake(DATA, "does not know (2); it knows 0, 1", "evaluate", trained, "--data", f"folder:{three}")
+    mistake(DATA, "does not know (2, 3, 4", "figure", "looked", trained, "--data", "mnist-5k")
 
 
 def test_image_smaller_than_the_encoder_can_take(mistake: Mistake, tmp_path: Path):

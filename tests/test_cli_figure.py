@@ -81,6 +81,14 @@ def test_stages_of_oblong_colour_pictures_lie_beside_the_run(faces: Path, capsys
     assert rows.size == EDGE, "two targets, half as high as wide"
 
 
+def test_a_figure_of_weights_by_name_lies_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    drawn(capsys, "looked", "mnist-5k-sketchpad", "--pictures", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["mnist-5k-sketchpad-looked.png"]
+
+
 def test_reconstructions_of_two_runs_have_the_second_on_top(
     sketchpad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -176,11 +176,14 @@ def test_the_same_file_is_looked_at_once(weights: str, capsys: Capture, tmp_path
         (["--weights", "no-such-weights"], 4, "no-such-weights"),
         (["empty"], 3, "folder empty"),
         (["--out", "file/report.html"], 6, "file/report.html"),
+        (["in", "--out", "./in/x.png"], 2, "would be written over"),
+        ([""], 2, "an argument is empty"),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], code: int, told: str, capsys: Capture, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
+    picture(tmp_path / "in" / "x.png")
     assert main(["look", *arguments]) == code
     captured = capsys.readouterr()
     assert told in captured.err

@@ -183,6 +183,32 @@ def test_what_was_written_before_is_not_masked_again(masker: Path, tmp_path: Pat
     assert sorted(path.name for path in (tmp_path / "masks").iterdir()) == ["x-cutout.png", "x-mask.png"]
 
 
+def test_nor_is_it_where_it_lies_among_the_pictures(masker: Path, tmp_path: Path):
+    picture(tmp_path / "x.png", (16, 10))
+    picture(tmp_path / "my-mask.png", (16, 10))
+    for _ in range(2):
+        assert main(["masks", str(masker), str(tmp_path), "--out", str(tmp_path)]) == 0
+    made = {f"{name}{ending}" for name in ("x", "my-mask") for ending in ("-mask.png", "-cutout.png")}
+    assert {path.name for path in tmp_path.iterdir()} == {"x.png", "my-mask.png", *made}
+
+
+def test_what_is_transparent_already_stays_so(masker: Path, tmp_path: Path):
+    given = Image.new("RGBA", (16, 10), (200, 100, 50, 255))
+    given.paste((0, 0, 0, 0), (0, 0, 8, 10))
+    given.save(tmp_path / "x.png")
+    assert main(["masks", str(masker), str(tmp_path / "x.png"), "--glimpse", "1", "--out", str(tmp_path)]) == 0
+    cut, mask = seen(tmp_path / "x-cutout.png"), seen(tmp_path / "x-mask.png")
+    assert not mask[:, :8].any() and mask[:, 8:].any()
+    assert (cut[..., 3] == mask).all()
+
+
+def test_other_files_in_a_folder_are_passed_over(masker: Path, tmp_path: Path):
+    picture(tmp_path / "in" / "x.png", (16, 10))
+    (tmp_path / "in" / "notes.txt").write_text("no picture")
+    assert main(["masks", str(masker), str(tmp_path / "in"), "--out", str(tmp_path / "out")]) == 0
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
 def test_broken_files_are_named_in_one_line_and_the_others_done(
     masker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -205,6 +231,9 @@ def test_broken_files_are_named_in_one_line_and_the_others_done(
         (UsageError, "last", ["--glimpse", "first"]),
         (UsageError, "from 1 to 3", ["--glimpse", "4"]),
         (UsageError, "from 1 to 3", ["--glimpse", "0"]),
+        (UsageError, "--glimpse", ["--glimpse", "1" * 5000]),
+        (DataError, "neither a picture nor a folder", ["/dev/null"]),
+        (UsageError, "an argument is empty", [""]),
         (UsageError, "--threshold", ["--threshold", "1.5"]),
         (DataError, "nowhere.png", ["nowhere.png"]),
     ],

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from stawm.cli import main
-from stawm.errors import DataError, UsageError
+from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.store.checkpoint import experiment_of
 from tiny_command import TINY_MODEL
 
@@ -46,6 +46,18 @@ def test_a_folder_of_classes_is_learnt_evaluated_and_looked_at(tmp_path: Path, c
     assert main(["look", "colours/red/0.png", "--weights", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["prediction"] in ("red", "green", "blue")
     assert main(["train", "folder:colours", "--resume"]) == 0
+    paint(tmp_path / "other" / "colours")
+    capsys.readouterr()
+    assert main(["train", "folder:other/colours", "--resume"]) == CheckpointError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert "learns from folder:colours, not from folder:other/colours" in line
+    (tmp_path / "colours" / "red").rename(tmp_path / "colours" / "zinnober")
+    assert main(["evaluate", str(run)]) == DataError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert "does not know (zinnober)" in line
+    assert main(["record", str(run), "--ledger", "ledger"]) == UsageError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert "folder:colours, of no preset" in line
 
 
 def test_a_flat_folder_is_drawn(tmp_path: Path, capsys: Capture):
@@ -87,9 +99,11 @@ def test_other_data_by_name_give_their_size_and_classes_too(capsys: Capture, mon
 def test_folders_that_cannot_be_learnt_from_are_one_line(tmp_path: Path, capsys: Capture):
     paint(tmp_path / "small", size=(9, 9))
     paint(tmp_path / "flat", classes=())
+    paint(tmp_path / "alike", classes=("red",))
     (tmp_path / "empty").mkdir()
     for code, name, line in (
         (UsageError, "9×9", "train folder:small"),
+        (DataError, "one class only (red)", "train folder:alike"),
         (DataError, "empty", "train folder:empty"),
         (DataError, "nowhere", "train folder:nowhere"),
         (DataError, "flat", "train mnist-5k-classify --data.name folder:flat"),

@@ -170,6 +170,27 @@ def test_links_to_folders_elsewhere_are_followed_once(root: Path) -> None:
     assert places == [f"cat/cats/{number}.png" for number in range(3)]
 
 
+@pytest.mark.parametrize(("link", "to"), [("cat/up", "."), ("cat/dogs", "dog"), ("self", "."), ("more", "cat")])
+def test_no_link_gives_a_picture_another_class(
+    root: Path, link: str, to: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    classes(root, {"cat": 4, "dog": 3})
+    plain = load(root)
+    (root / link).symlink_to(root / to, target_is_directory=True)
+    again = load(root)
+    assert (again.train.checksum, again.train.classes) == (plain.train.checksum, plain.train.classes)
+    assert f"{link} is passed over" in caplog.text
+
+
+def test_names_of_files_need_not_be_text(root: Path) -> None:
+    classes(root, {"cat": 4, "dog": 3})
+    try:
+        (root / "cat" / "0.png").rename(root / "cat" / os.fsdecode(b"x\xff.png"))
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    assert len(load(root).train) + len(load(root).test) == 7
+
+
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
 def test_a_name_that_no_folder_can_have(name: str) -> None:
     with pytest.raises(UsageError, match="name"):

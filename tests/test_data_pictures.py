@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from stawm.data import get_data
+from stawm.data.pictures import opacity
 from stawm.errors import DataError
 from tiny_folders import classes, grey, load, only, twice
 
@@ -56,6 +57,30 @@ def test_transparency_becomes_black(root: Path) -> None:
     pixels = only(root, (3, 4, 4))
     assert pixels[:, 0, 0].tolist() == [200, 100, 0] and pixels[:, 0, 3].tolist() == [0, 0, 0]
     assert pixels[:, 3, 3].tolist() == [51, 51, 51]
+
+
+def test_ink_that_black_would_hide_lies_on_white(root: Path) -> None:
+    picture = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
+    picture.paste((0, 0, 0, 255), (0, 0, 2, 4))
+    twice(root, picture)
+    pixels = only(root, (3, 4, 4))
+    assert pixels[:, 0, 0].tolist() == [0, 0, 0] and pixels[:, 0, 3].tolist() == [255, 255, 255]
+
+
+def test_what_is_wholly_transparent_is_black(root: Path) -> None:
+    twice(root, Image.new("RGBA", (4, 4), (9, 9, 9, 0)))
+    assert not only(root, (3, 4, 4)).any()
+
+
+def test_opacity_is_upright_and_none_where_all_is_opaque(tmp_path: Path) -> None:
+    picture, exif = Image.new("RGBA", (4, 2), (1, 2, 3, 255)), Image.Exif()
+    picture.putpixel((0, 0), (1, 2, 3, 51))
+    exif[0x0112] = 6
+    picture.save(tmp_path / "x.png", exif=exif)
+    found = opacity((tmp_path / "x.png").read_bytes())
+    assert found is not None and found.size == (2, 4) and found.getpixel((1, 0)) == 51
+    Image.new("RGB", (4, 2)).save(tmp_path / "y.png")
+    assert opacity((tmp_path / "y.png").read_bytes()) is None
 
 
 def test_palette_and_two_level_pictures(root: Path) -> None:

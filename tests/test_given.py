@@ -72,7 +72,8 @@ def test_what_is_drawn_on_nothing_is_put_before_what_shows_it(ink: int, backgrou
     assert it.background == background
     seen = np.asarray(it.flat(colour=False, background=it.background))
     assert (seen[0, 0], seen[3, 3]) == (background, ink)
-    assert np.asarray(it.flat(colour=True))[0, 0].tolist() == [0, 0, 0], "black unless told"
+    plain = np.asarray(it.flat(colour=True))[0, 0].tolist()
+    assert plain == [255 * (ink == 0)] * 3, "black unless told, or the ink would not be seen"
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path):

@@ -98,6 +98,18 @@ def test_a_name_is_looked_up_in_the_package(package: Path):
         load("mine")
 
 
+def test_a_folder_without_weights_does_not_hide_those_of_its_name(package: Path, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "stages.png").touch()
+    assert isinstance(load("mine"), stawm.Stawm)
+    (tmp_path / "mine" / "config.json").touch()
+    with pytest.raises(CheckpointError):
+        load("mine")
+    with pytest.raises(CheckpointError, match="no weights"):
+        load(tmp_path)
+
+
 def test_a_name_is_looked_up_in_the_clone_too(package: Path):
     (package / "weights").rename(package.parent.parent / "weights")
     assert packaged() == ()

@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -98,6 +98,12 @@ def placed(path: Path | str) -> Path:
 def real(path: Path | str) -> Path:
     """The path with its links followed, as far as they lead anywhere (`Path.resolve` fails at one to itself)."""
     return Path(os.path.realpath(path))
+
+
+def check_apart(out: Path, given: Iterable[Path]) -> None:
+    """Refuse to write over one of the files that were given."""
+    if real(out) in map(real, given):
+        raise UsageError(f"{out} is a picture that was given, and would be written over; choose another place")
 
 
 def parsed(text: str | bytes) -> Any:

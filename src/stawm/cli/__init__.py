@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from errno import ENAMETOOLONG, ENOSPC
 from importlib import import_module
+from io import TextIOWrapper
 
 from stawm import __version__
 from stawm.errors import StawmError, StorageError, UsageError
@@ -21,6 +22,8 @@ NAMES = (
 )
 VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
+SHOWN = ("look", "ask", "masks")
+"""Verbs that are given pictures: an empty name would be that of the folder they are called in."""
 GO_ON = {"train": "; go on with --resume", "compare": "; the same command goes on"}
 """What is said of a verb that was stopped by hand and can go on."""
 
@@ -56,9 +59,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
         _speak()
+        _print_anything()
     try:
         if any("\0" in argument for argument in arguments):
             raise UsageError("an argument has a NUL in it, which no name may have; give another")
+        if arguments[:1] and arguments[0] in SHOWN and "" in arguments:
+            raise UsageError("an argument is empty (a variable that is not set?); give the name of a picture")
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -86,6 +92,13 @@ def _speak() -> None:
     handler.setFormatter(logging.Formatter("stawm: %(message)s"))
     logger.addHandler(handler)
     logger.propagate = False
+
+
+def _print_anything() -> None:
+    """Let names of files that are no text, or letters that a terminal lacks, be printed with what stands for them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def first_process() -> bool:

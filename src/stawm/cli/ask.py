@@ -24,6 +24,7 @@ from tyro.conf import Positional
 
 from stawm.cli.options import Json, flag
 from stawm.errors import UsageError
+from stawm.files import check_apart
 
 if TYPE_CHECKING:
     from stawm.look.asked import Asked, CellRecall, ClassRecall
@@ -54,6 +55,8 @@ def ask(
     """Let a trained model look at a scene once, then ask it what was where."""
     if out is not None and out.suffix.lower() != ".png":
         raise UsageError(f"--out {out} is no PNG; give a name that ends in .png")
+    if out is not None:
+        check_apart(out, map(Path, pictures))
 
     from stawm.look.answer import to_json
     from stawm.look.public import asked_of, rememberer_of

@@ -37,8 +37,10 @@ def calibrate(
     from stawm.data.data_set import learnt_from
     from stawm.data.image_set import hold_out as split_off
     from stawm.data.prepare.given import Given
+    from stawm.experiments.check import check_pictures
     from stawm.model.stawm import Stawm
     from stawm.store.device import usable
+    from stawm.store.trained import named_alike
     from stawm.store.weights import entrust, load_trained
     from stawm.trust.trust import calibrate as fitted
     from stawm.trust.trust import unseen
@@ -55,7 +57,8 @@ def calibrate(
         )
     learnt, *_ = split_off(load_data(own.name, data_dir=data_dir, image=shape), own.hold_out)
     _, held_out, _ = split_off(load_data(data or own.name, data_dir=data_dir, image=shape), count)
-    held_out, record = unseen(held_out, learnt), learnt_from(own.name)
+    held_out, record = named_alike(unseen(held_out, learnt), trained.classes), learnt_from(own.name)
+    check_pictures(held_out, trained.experiment.model)
     trust = fitted(
         trained.model.to(usable(device)),
         learnt,

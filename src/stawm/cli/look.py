@@ -26,6 +26,7 @@ from tyro.conf import arg
 
 from stawm.cli.options import Device, Engine, Images, Json, flag
 from stawm.errors import DataError, UsageError
+from stawm.files import check_apart
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -67,7 +68,10 @@ def look(
     from stawm.page.report import open_report
 
     pictures = pictures_in(list(images)) if images else _examples()
-    looker, file = _looker(weights, device, engine), out or (None if json else REPORT)
+    file = out or (None if json else REPORT)
+    if file is not None:
+        check_apart(file, (source for _, source in pictures if isinstance(source, Path)))
+    looker = _looker(weights, device, engine)
     told = _Told()
     with _bar() as bar, ExitStack() as stack:
         report = None

@@ -40,12 +40,16 @@ if TYPE_CHECKING:
 AT_ONCE = 32
 NAMED = 3
 ENDINGS = ("-mask.png", "-cutout.png")
+MORE = (".tif", ".tiff", ".gif", ".ppm", ".pgm", ".avif", ".heic")
+"""Pictures in a folder, beside those that `stawm look` takes; other files in it are passed over."""
 LOW = 0.5
 """Masks of lower quality are named."""
 Size = Literal["small", "medium", "large", "own"]
 SIDES: dict[Size, int] = {"small": 256, "medium": 512, "large": 1024}
 """The longer side of what is written, in pixels, where the picture is larger."""
 LAST, BEST, ON = "last", "best", "+"
+LONGEST = 10
+"""Letters of a glimpse's number, at most."""
 
 
 def masks(
@@ -65,12 +69,13 @@ def masks(
     """Cut the foreground out of pictures of yours with a trained model."""
     if threshold is not None and not 0 < threshold <= 1:
         raise UsageError(f"--threshold takes a share above 0 and up to 1, not {threshold:g}")
-    if glimpse not in (LAST, BEST) and not glimpse.removesuffix(ON).isdecimal():
-        raise UsageError(f"--glimpse takes a number, a number and {ON}, last or best, not {glimpse!r}")
+    if glimpse not in (LAST, BEST) and not (glimpse.removesuffix(ON).isdecimal() and len(glimpse) < LONGEST):
+        raise UsageError(f"--glimpse takes a number, a number and {ON}, last or best, not {glimpse[:LONGEST]!r}")
     if not images:
         raise UsageError("no pictures are given; name some, or folders of them, after the run")
 
     from stawm.cli.progress import duration
+    from stawm.data.prepare.given import in_words
 
     started = time.perf_counter()
     paths = _paths(images, out)
@@ -80,7 +85,8 @@ def masks(
         told = [{"picture": str(one.picture), "quality": one.quality, "low": one.low} for one in done]
         print(dumps({"out": str(out), "seconds": seconds, "files": list(map(str, written)), "pictures": told}))
     elif done:
-        lines = [f"{path} (quality {one.quality:.2f})" for one in done for path in one.files] if verbose else []
+        files = [(in_words(str(path), None), one.quality) for one in done for path in one.files] if verbose else []
+        lines = [f"{name} (quality {quality:.2f})" for name, quality in files]
         middle = f"{'median ' * (len(done) > 1)}quality {median(one.quality for one in done):.2f}"
         print("\n".join([*lines, f"{len(done):,} masks and cut-outs in {out} ({duration(seconds)}), {middle}"]))
         _tell_low([one for one in done if one.low])
@@ -105,9 +111,11 @@ class _Done:
 
 def _tell_low(low: "list[_Done]") -> None:
     """One line about masks that are not to be believed."""
+    from stawm.data.prepare.given import in_words
+
     if low:
         worst = sorted(low, key=lambda one: one.quality)[:NAMED]
-        named = ", ".join(f"{one.picture.name} ({one.quality:.2f})" for one in worst)
+        named = ", ".join(f"{in_words(one.picture.name)} ({one.quality:.2f})" for one in worst)
         more = f" and {len(low) - NAMED} more" if len(low) > NAMED else ""
         print(f"low quality (below {LOW:g}), look before you use them: {named}{more}")
 
@@ -173,18 +181,32 @@ def _masker(name: str, glimpse: str, threshold: float | None, device: str) -> _M
 def _paths(given: Sequence[Path], out: Path) -> list[Path]:
     """Every picture file that was given, on its own or in a folder, each once; not what was written there before."""
     from stawm.data.sets.folder import files_under
+    from stawm.look.stream import SUFFIXES
 
     found: dict[Path, Path] = {}
     for path in given:
         if not (path.is_file() or path.is_dir()):
-            raise DataError(f"there is no picture or folder {path}; give the paths of some")
-        inside = list(files_under(path)) if path.is_dir() else [path]
+            what = "is neither a picture nor a folder" if path.exists() else "does not exist"
+            raise DataError(f"{path} {what}; give the paths of pictures, or of folders of them")
+        if path.is_dir():
+            inside = [one for one in files_under(path) if one.suffix.lower() in (*SUFFIXES, *MORE)]
+        else:
+            inside = [path]
         if path.is_dir() and real(path) in real(out).parents:
             inside = [one for one in inside if real(out) not in real(one).parents]
+        elif path.is_dir() and real(path) == real(out):
+            inside = [one for one in inside if not _made(one)]
         if not inside:
             raise DataError(f"the folder {path} has no pictures; put some in it")
         found |= {real(one): one for one in inside}
     return list(found.values())
+
+
+def _made(path: Path) -> bool:
+    """Whether a file looks like one of the two that are written for a picture, and the other lies beside it."""
+    name = path.name
+    pair = [name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)]
+    return any(all(path.with_name(f"{stem}{ending}").is_file() for ending in ENDINGS) for stem in pair)
 
 
 def _names(paths: list[Path], out: Path) -> dict[Path, str]:
@@ -207,7 +229,9 @@ def _write(
     masker: _Masker, paths: list[Path], out: Path, threshold: float | None, side: int | None
 ) -> tuple[list[_Done], list[str]]:
     """What was done, and the pictures that could not be read, each with why; files are at most `side` wide or high."""
-    from stawm.data.pictures import pixels_of, upright, why
+    from PIL import ImageChops
+
+    from stawm.data.pictures import opacity, pixels_of, upright, why
     from stawm.show.picture import cutout, placed
 
     names, done, broken = _names(paths, out), list[_Done](), list[str]()
@@ -222,6 +246,8 @@ def _write(
         for (path, _), (mask, worth) in zip(read, found, strict=True):
             picture = upright(path.read_bytes(), colour=True)
             alpha = placed(mask, picture.size, masker.frame, threshold)
+            if (own := opacity(path.read_bytes())) is not None:
+                alpha = ImageChops.multiply(alpha, own)
             picture, alpha = _within(side, picture), _within(side, alpha, sharp=threshold is not None)
             files = tuple(out / f"{names[path]}{ending}" for ending in ENDINGS)
             for file, made in zip(files, (alpha, cutout(picture, alpha)), strict=True):

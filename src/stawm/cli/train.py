@@ -108,6 +108,11 @@ def base_of(what: str, arguments: Sequence[str]) -> "Experiment":
             raise CheckpointError(
                 f"the run in {folder} is one of {stored.name}, not of {recipe.name}; name that, or another folder"
             )
+        if what.startswith(own.FOLDER) and _pictures(stored.data.name) != _pictures(what):
+            raise CheckpointError(
+                f"the run in {folder} learns from {stored.data.name}, not from {what}; name that, or give another run "
+                "folder (--run DIR)"
+            )
         return stored
     name = last("--data.name") or (what if what.startswith(own.FOLDER) else recipe.data.name)
     if name == recipe.data.name:
@@ -115,6 +120,13 @@ def base_of(what: str, arguments: Sequence[str]) -> "Experiment":
     place = last("--data-dir")
     facts = find_data(name).facts(Path(place) if place else None)
     return own.own_pictures(name, facts) if what.startswith(own.FOLDER) else own.fitted_to(recipe, facts)
+
+
+def _pictures(name: str) -> Path:
+    """The folder that folder:PICTURES means."""
+    from stawm.experiments.own import FOLDER
+
+    return real(Path(name.removeprefix(FOLDER)).expanduser())
 
 
 def _recipe(what: str) -> "Experiment":
@@ -128,5 +140,5 @@ def _folder(what: str, seed: int | str, run: Path | str | None) -> Path:
     """The run folder: the one given, or runs/PRESET-seedN; for folder:PICTURES it has the name of that folder."""
     from stawm.experiments.own import FOLDER
 
-    name = real(Path(what.removeprefix(FOLDER)).expanduser()).name if what.startswith(FOLDER) else what
+    name = _pictures(what).name if what.startswith(FOLDER) else what
     return Path(run) if run else Path("runs") / f"{name}-seed{seed}"

@@ -22,6 +22,8 @@ Box = tuple[float, float, float, float]
 Frame = Callable[[int, int], Box]
 AT_ONCE = 256
 NAMED = 3
+DARK = 32
+"""What is nowhere lighter than this cannot be seen on black."""
 SIXTEEN_TO_EIGHT_BITS = 257
 ORIENTATION, LYING = 0x0112, (5, 6, 7, 8)
 """The EXIF tag, and those of its values that stand for a quarter turn."""
@@ -60,7 +62,7 @@ def centred(box: Box, aspect: float) -> Box:
 
 
 def upright(content: bytes, colour: bool) -> Image.Image:
-    """A picture file in mode L or RGB, turned as its EXIF says; what is transparent becomes black, the padding."""
+    """A picture file in mode L or RGB, turned as its EXIF says; behind what is transparent lies what `flat` says."""
     with opened(content) as file:
         picture = ImageOps.exif_transpose(file)
     return flat(eight_bits(picture), colour)
@@ -76,12 +78,29 @@ def eight_bits(picture: Image.Image) -> Image.Image:
     return picture
 
 
-def flat(picture: Image.Image, colour: bool, background: int = 0) -> Image.Image:
-    """A picture in mode L or RGB; what is transparent shows the background, black if not given."""
+def flat(picture: Image.Image, colour: bool, background: int | None = None) -> Image.Image:
+    """A picture in mode L or RGB; what is transparent shows the background.
+
+    If none is given that is black, as the padding is, and white behind what cannot be seen on black: ink, mostly.
+    """
     if see_through(picture):
-        layers, behind = picture.convert("RGBA"), (background, background, background, 255)
-        picture = Image.alpha_composite(Image.new("RGBA", layers.size, behind), layers)
+        layers = picture.convert("RGBA")
+        picture = _over(layers, background or 0)
+        unseen = background is None and np.asarray(picture.convert("L")).max(initial=0) < DARK
+        if unseen and np.asarray(layers.getchannel("A")).any():
+            picture = _over(layers, 255)
     return picture.convert("RGB" if colour else "L")
+
+
+def _over(layers: Image.Image, level: int) -> Image.Image:
+    return Image.alpha_composite(Image.new("RGBA", layers.size, (level, level, level, 255)), layers)
+
+
+def opacity(content: bytes) -> Image.Image | None:
+    """How opaque each pixel of a picture file is, upright, from 0 to 255; none where all of it is."""
+    with opened(content) as file:
+        picture = ImageOps.exif_transpose(file)
+    return picture.convert("RGBA").getchannel("A") if see_through(picture) else None
 
 
 def see_through(picture: Image.Image) -> bool:

@@ -22,7 +22,7 @@ from stawm.files import parsed, whole_file, write_text
 
 logger = logging.getLogger(__name__)
 
-LAYOUT = 1
+LAYOUT = 2
 UNUSED_DAYS = 30
 """Arrays that nobody asked for in so many days are removed when another is written."""
 

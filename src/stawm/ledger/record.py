@@ -10,7 +10,7 @@ from stawm.data.image_set import ImageSet, Splits, hold_out
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
 from stawm.experiments.experiment import Experiment
-from stawm.experiments.presets import preset
+from stawm.experiments.presets import PRESETS
 from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
 from stawm.measure.controls import Control
 from stawm.measure.evaluate import evaluate
@@ -53,7 +53,11 @@ def entry_of(
     a classifier, and heads that are asked questions, with memories and queries exchanged.
     """
     experiment, records = experiment_of(run), _records(run, told.kind)
-    preset(experiment.name)
+    if experiment.name not in PRESETS:
+        raise UsageError(
+            f"{run} is a run of {experiment.data.name}, of no preset, and only runs of presets are recorded "
+            "(`stawm presets` lists them)"
+        )
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
     held_out, seconds = _told_by(records, run)

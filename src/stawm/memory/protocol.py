@@ -161,7 +161,10 @@ class Memory(nn.Module, ABC):
         """Refuse a sequence that is empty or of another width, and a query that is not of the same kind."""
         whole = isinstance(codes, Tensor) and codes.dim() == 3 and all(codes.shape) and codes.is_floating_point()
         if not whole or codes.shape[2] != self.size:
-            raise UsageError(f"{_kind(codes)} cannot be written; give floats of shape [batch, at least 1, {self.size}]")
+            raise UsageError(
+                f"{_kind(codes)} cannot be written; give floats of shape [batch, codes, {self.size}], "
+                "at least one of each"
+            )
         fits = (
             isinstance(query, Tensor)
             and query.dim() > 1

@@ -28,7 +28,7 @@ def draw_figure(
     x: str = "",
     score: str = "",
 ) -> Path:
-    """The file of the figure `name` of `runs`: `out`, or NAME.png beside the first run; whole, or not written.
+    """The file of the figure `name` of `runs`: `out`, or NAME.png in the first run's folder; whole, or not written.
 
     A run is a folder of a run, of weights or of a grid, the name of weights, or, for charts, a file of the ledger. The
     file's ending says what is written: a picture, a film (.gif or .webp, where the figure can be one), and for charts
@@ -41,7 +41,7 @@ def draw_figure(
     if pictures < 1:
         raise UsageError(f"--pictures takes at least 1, not {pictures}")
     first = Path(runs[0])
-    path = out or (first.parent if first.suffix == ".json" else first) / f"{name}.png"
+    path = out or _beside(first, name)
     _check_suffix(path, name, kind)
     figure, film = kind(), kind.film and path.suffix.lower() in FILM
     request = Request(name, tuple(runs), pictures, glimpse, data, data_dir, x, score, film)
@@ -51,6 +51,13 @@ def draw_figure(
         else:
             _save(figure.draw(request), path)
     return path
+
+
+def _beside(run: Path, figure: str) -> Path:
+    """FIGURE.png in the folder of a run, or beside a file of the ledger; of weights by name, NAME-FIGURE.png here."""
+    if run.is_dir():
+        return run / f"{figure}.png"
+    return run.parent / (f"{figure}.png" if run.suffix == ".json" else f"{run.name}-{figure}.png")
 
 
 def _check_suffix(path: Path, name: str, kind: type[Figure]) -> None:

@@ -215,15 +215,25 @@ def sha256_of(path: Path) -> str:
 
 def _place(path_or_name: Path | str) -> Path:
     """The folder that is meant: of weights, where there are any, else of a run."""
-    path = placed(path_or_name)
-    if not path.exists() and path.name == str(path_or_name):
-        path = _named(str(path_or_name))
+    path, name = placed(path_or_name), str(path_or_name)
+    if path.name == name and (not path.exists() or (_is_bare(path) and name in _known())):
+        path = _named(name)
     return path / WEIGHTS if (path / WEIGHTS / CONFIG).exists() else path
 
 
+def _is_bare(path: Path) -> bool:
+    """Whether it is a folder in which there is neither a run nor weights: it does not hide weights of its name."""
+    return path.is_dir() and not any((path / name).exists() for name in (CONFIG, EXPERIMENT, MODEL, WEIGHTS))
+
+
+def _known() -> dict[str, Path]:
+    """The folders of all weights that have a name, in the package or in the clone that it runs from."""
+    return {found: home / found for home in (clone_home(), package_home()) for found in read_manifest(home)}
+
+
 def _named(name: str) -> Path:
-    """The folder of the weights of this name, in the package or in the clone that it runs from."""
-    known = {found: home / found for home in (clone_home(), package_home()) for found in read_manifest(home)}
+    """The folder of the weights of this name."""
+    known = _known()
     if name in known:
         return known[name]
     listed = f"known are {', '.join(sorted(known))}" if known else "no weights come with this package"

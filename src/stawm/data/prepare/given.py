@@ -33,8 +33,8 @@ class Given:
         """The (width, height) of the picture that was given."""
         return self.before or self.picture.size
 
-    def flat(self, colour: bool, background: int = 0) -> Image.Image:
-        """The picture in mode RGB or L over a grey background."""
+    def flat(self, colour: bool, background: int | None = None) -> Image.Image:
+        """The picture in mode RGB or L over a grey background (if none is given, that of training pictures)."""
         return flat(self.picture, colour, background)
 
     @property
@@ -96,10 +96,10 @@ def _be_strict() -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
-def in_words(name: str) -> str:
+def in_words(name: str, longest: int | None = LONGEST_NAME) -> str:
     """A name or reason as it can stand in a message: one line, printable, not endless."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())
-    return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _read(path: Path) -> bytes:

@@ -17,7 +17,7 @@ from stawm.data.image_set import Splits, image_set
 from stawm.data.pictures import Picture, Shape, each, shape_of, whole
 from stawm.data.store import stored
 from stawm.errors import DataError, UsageError
-from stawm.files import placed
+from stawm.files import placed, real
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +107,10 @@ def split_folder(root: Path) -> tuple[Listing, Listing]:
     A folder with `train` (and `test` or `val`) is taken as it lies; of any other, 10 % of each class is held out.
     """
     if not root.is_dir():
-        raise DataError(f"{root} is not a folder: give folder:PATH with the path of a folder of pictures")
+        raise DataError(
+            f"{root} is not a folder: give folder:PATH with the path of a folder of pictures, as --data where "
+            "a trained model is shown others"
+        )
     parts = [entry.name for entry in visible(root) if entry.is_dir()]
     if "train" not in parts or not set(parts) <= {"train", *HELD_OUT_FOLDERS}:
         return hold_out(list_pictures(root, root), root)
@@ -175,12 +178,27 @@ def list_pictures(folder: Path, root: Path) -> Listing:
     if not classes:
         return Listing(tuple(picture_at(entry, root) for entry in entries), None, ())
     _refuse_loose(folder)
-    found = [[picture_at(path, root) for path in files_under(place)] for place in classes]
+    classes = _apart(classes, folder)
+    places = {real(folder), *map(real, classes)}
+    found = [[picture_at(path, root) for path in files_under(place, set(places))] for place in classes]
     for place, pictures in zip(classes, found, strict=True):
         if not pictures:
             raise DataError(f"{place} is empty: put pictures of class {place.name} in it, or remove it")
     labels = tuple(label for label, pictures in enumerate(found) for _ in pictures)
     return Listing(tuple(chain(*found)), labels, tuple(place.name for place in classes))
+
+
+def _apart(classes: Sequence[Path], folder: Path) -> list[Path]:
+    """The class folders, without links to the folder that they are in, to one above it, or to another class."""
+    above = real(folder)
+    seen, kept = {above, *above.parents}, list[Path]()
+    for place in sorted(classes, key=lambda place: place.is_symlink()):
+        if real(place) in seen:
+            _pass_over(place, "it is a link to a folder that was read already")
+        else:
+            seen.add(real(place))
+            kept.append(place)
+    return sorted(kept)
 
 
 def files_under(folder: Path, seen: set[Path] | None = None) -> Iterable[Path]:
@@ -207,7 +225,8 @@ def picture_at(path: Path, root: Path) -> Picture:
 
 def drawn(name: str) -> bytes:
     """The place of a name in a shuffled order that is the same on every machine, whatever else lies in the folder."""
-    return hashlib.sha256(f"stawm 0 {name}".encode()).digest()
+    # Names of files are bytes on most systems, and need not be text.
+    return hashlib.sha256(f"stawm 0 {name}".encode("utf-8", "surrogateescape")).digest()
 
 
 def shuffled(listing: Listing) -> Listing:

@@ -122,6 +122,11 @@ class ClassificationHead(Head):
         """Refuse pictures without labels, or of other classes than the model answers."""
         if labels is None:
             raise DataError(f"{name} has no labels, and classification needs them; sort the images into class folders")
+        if len(classes) == 1:
+            raise DataError(
+                f"{name} has one class only ({classes[0]}), so there is nothing to tell apart; give one sub-folder for "
+                "each class, or no sub-folders, and what is learnt is to draw"
+            )
         highest = int(labels.max())
         if len(classes) != config.classes or highest >= config.classes:
             found = max(len(classes), highest + 1)
