@@ -111,6 +111,22 @@ def test_the_summary_has_the_best_recipe_by_validation_of_each_experiment_of_the
     assert summary(entries[3:4]) == EMPTY
 
 
+def test_of_recipes_those_of_three_seeds_come_first_and_of_equal_ones_the_longer():
+    def held(*wrong: int) -> list[Measurement]:
+        return [Measurement("validation", 1000, {"error": count / 1000}) for count in wrong]
+
+    def seeds(name: str, epochs: int, *wrong: int) -> list[Entry]:
+        return [
+            entry(f"{name}-{seed}", seed=seed, epochs=epochs, training={"epochs": epochs}, validation=kept)
+            for seed, kept in enumerate(held(*wrong))
+        ]
+
+    lucky, short, long = seeds("lucky", 20, 1), seeds("short", 10, 5, 3, 5), seeds("long", 40, 5, 4, 4)
+    assert summary([*lucky, *short, *long]).splitlines()[2].endswith("| 3 | 40 of 200 |")
+    assert summary([*lucky, *short]).splitlines()[2].endswith("| 3 | 10 of 200 |")
+    assert summary([*lucky, *short[:2]]).splitlines()[2].endswith("| 1 | 20 of 200 |")
+
+
 def test_notes_tell_validation_and_what_was_stopped():
     kept = Measurement("validation", 5000, {"error": 0.006}, (0.3, 0.006))
     line = results([entry("one", epochs=30, validation=kept, note="Killed by the night")], LEDGER).splitlines()[-1]
