@@ -226,7 +226,7 @@ def test_codes_that_do_not_fit_are_refused():
         memory.write(memory.start(2), torch.ones(2, 5))
     with pytest.raises(UsageError, match=r"\[2, 3\].*\[2, 4\]"):
         memory.recall(memory.start(2), torch.ones(2, 3))
-    with pytest.raises(UsageError, match=r"\[2, 0, 4\].*at least 1, 4\]"):
+    with pytest.raises(UsageError, match=r"\[2, 0, 4\].*codes, 4\], at least one of each"):
         memory(torch.ones(2, 0, 4), torch.ones(2, 4))
     with pytest.raises(UsageError, match=r"\[2, 3, 5\].* cannot be written"):
         memory(torch.ones(2, 3, 5), torch.ones(2, 5))

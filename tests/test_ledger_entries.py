@@ -95,7 +95,7 @@ def test_the_chains_are_those_that_were_run():
     ("name", "run"),
     [
         ("mnist-classify-8-fast", "mnist-classify-8-fast"),
-        ("mnist-classify-8-long", "mnist-classify-8-long"),
+        ("mnist-classify-8-long", "mnist-classify-8-long-30"),
         ("mnist-classify-28-fast", "mnist-classify-28-fast"),
         ("mnist-draw-6-fast", "mnist-draw-6-fast-apart"),
         ("mnist-self-supervised-fast", "mnist-self-supervised-fast"),

@@ -53,11 +53,7 @@ def entry_of(
     a classifier, and heads that are asked questions, with memories and queries exchanged.
     """
     experiment, records = experiment_of(run), _records(run, told.kind)
-    if experiment.name not in PRESETS:
-        raise UsageError(
-            f"{run} is a run of {experiment.data.name}, of no preset, and only runs of presets are recorded "
-            "(`stawm presets` lists them)"
-        )
+    _check_preset(run, experiment)
     source, started_from = _started(run, experiment, told, ledger)
     chosen_by = told.chosen_by or _chosen_by(experiment, told.kind)
     held_out, seconds = _told_by(records, run)
@@ -116,6 +112,14 @@ def _tested(
 ) -> tuple[Measurement, tuple[tuple[Control, ...], tuple[QuestionControl, ...]]]:
     measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
     return measured, all_controls(model, pictures) if with_controls else ((), ())
+
+
+def _check_preset(run: Path, experiment: Experiment) -> None:
+    if experiment.name not in PRESETS:
+        raise UsageError(
+            f"{run} is a run of {experiment.data.name}, of no preset, and only runs of presets are recorded "
+            "(`stawm presets` lists them)"
+        )
 
 
 def _check_trial(run: Path, held_out: Measurement | None, with_controls: bool) -> None:
