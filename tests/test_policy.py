@@ -54,7 +54,7 @@ def test_scaled_glimpses_start_smaller_and_their_inverse_undoes_it() -> None:
     assert torch.equal(policy.inverse(emission), 4 * pose)
 
 
-@pytest.mark.parametrize("starts", ["grid", "random"])
+@pytest.mark.parametrize("starts", ["grid", "outward", "random"])
 def test_glimpses_that_start_apart_and_their_sketches(starts: Starts) -> None:
     """Before training a glimpse is at its own place, and its sketch would be pasted where it was seen."""
     centres = start_centres(6, starts)
@@ -105,6 +105,20 @@ def test_starts_on_a_grid_fill_it_row_by_row() -> None:
     wide = start_centres(10, "grid", aspect=2.0)
     assert len(wide[:, 0].unique()) == 5 and len(wide[:, 1].unique()) == 2
     assert start_centres(3, "one").tolist() == [[0.0, 0.0]] * 3
+
+
+@pytest.mark.parametrize("count", [1, 4, 8, 12, 13])
+def test_outward_starts_are_those_of_the_grid_from_the_middle_out(count: int) -> None:
+    grid, outward = start_centres(count, "grid"), start_centres(count, "outward")
+    away = outward.norm(dim=1)
+    assert (away.diff() >= -1e-4).all()
+    assert sorted(grid.tolist()) == sorted(outward.tolist())
+
+
+def test_outward_starts_of_twelve_begin_beside_the_middle_and_end_in_the_corners() -> None:
+    across, down = start_centres(12, "outward").unbind(1)
+    assert across[:2].tolist() == [-0.25, 0.25] and down[:2].tolist() == [0.0, 0.0]
+    assert across[-4:].abs().tolist() == [0.75] * 4 and (down[-4:] != 0).all()
 
 
 def test_far_first_begins_with_opposite_corners_and_takes_all() -> None:

@@ -71,7 +71,8 @@ class PolicyConfig:
     starts: Starts = "one"
     """Where the glimpses of a learnt policy are before training: at one place (paper), or each at its own.
 
-    `inward`: all in the middle; the first sees the whole picture, each later one less, the last `glimpse_scale`."""
+    `grid`: spread evenly, row by row; `outward`: at the same places, those next to the middle first. `inward`: all in
+    the middle; the first sees the whole picture, each later one less, the last `glimpse_scale`."""
     far_first: bool = False
     """Whether each glimpse starts as far as can be from those before it (by size, if they start inward).
 

@@ -14,8 +14,9 @@ from stawm.model.dropout import Dropout
 from stawm.model.emitters import Emitter, SalientEmitter
 from stawm.vision.glimpse import inverse
 
-Starts = Literal["one", "grid", "random", "inward"]
-"""Where glimpses are before training: all at one place, spread evenly, anywhere, or all in the middle, each smaller."""
+Starts = Literal["one", "grid", "outward", "random", "inward"]
+"""Where glimpses are before training: all at one place; spread evenly, row by row or from the middle out; anywhere; or
+all in the middle, each smaller."""
 Poses = Literal["affine", "salient"]
 """What a learnt pose may be: any affine map, or an upright window at what stands out in the overview."""
 ANYWHERE = 0.6
@@ -41,11 +42,15 @@ def start_centres(count: int, starts: Starts, aspect: float = 1.0) -> Float[Tens
     """Where each of `count` glimpses starts, (across, down) in [-1, 1]²; `aspect` is width over height of the image."""
     if starts == "random":
         return ANYWHERE * (2 * torch.rand(count, 2) - 1)
-    rows = max(1, round(math.sqrt(count / aspect))) if starts == "grid" else 1
-    columns = math.ceil(count / rows) if starts == "grid" else 1
+    spread = starts in ("grid", "outward")
+    rows = max(1, round(math.sqrt(count / aspect))) if spread else 1
+    columns = math.ceil(count / rows) if spread else 1
     cell = torch.arange(count) % (rows * columns)
     across, down = ((2 * place + 1) / side - 1 for place, side in ((cell % columns, columns), (cell // columns, rows)))
-    return torch.stack([across, down], 1)
+    centres = torch.stack([across, down], 1)
+    if starts == "outward":  # Of places equally far away, which rounding would mix up, the first row's come first.
+        return centres[centres.norm(dim=1).round(decimals=4).argsort(stable=True)]
+    return centres
 
 
 def start_sizes(count: int, scale: float) -> Float[Tensor, " glimpse"]:
