@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 import tiny_processes
 from stawm.errors import CheckpointError
 from stawm.store.checkpoint import list_checkpoints, load_checkpoint
+from stawm.training import engine
 from stawm.training.fit import fit
 from stawm.training.journal import read_metrics
 from test_resume import assert_same
@@ -82,3 +83,23 @@ def test_one_of_two_processes_speaks_for_the_command_line(two: Path):
     assert said.count("epoch 1/1") == 1
     assert said.count("the weights are in") == 1
     assert (two / "command" / "weights" / "model.safetensors").is_file()
+
+
+def test_the_group_of_processes_ends_before_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Else gloo's threads abort, now and then, a process that has done all its work (`terminate called`)."""
+    at_exit = []
+    monkeypatch.setattr(engine.atexit, "register", at_exit.append)
+    place = {"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+    for name, value in (place | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}).items():
+        monkeypatch.setenv(name, value)
+    engine.start_engine("cpu")
+    try:
+        assert torch.distributed.is_initialized()
+        for part in at_exit:
+            part()
+        assert not torch.distributed.is_initialized()
+        for part in at_exit:
+            part()
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()

@@ -1,5 +1,6 @@
 """One loop for one process, several GPUs and several machines: Lightning Fabric, launched by `torchrun` or not."""
 
+import atexit
 import hashlib
 import os
 from typing import TYPE_CHECKING, Any, cast
@@ -44,7 +45,18 @@ def start_engine(accelerator: str = "auto", precision: str = "32") -> "Fabric":
         reason = " ".join(str(failure).split())
         raise UsageError(f"cannot train on device {accelerator!r}: {reason}; use auto or cpu") from failure
     engine.launch()
+    if strategy == "ddp":
+        atexit.register(_part)
     return engine
+
+
+def _part() -> None:
+    """End the group of processes while Python still runs: gloo's threads may abort a process that exits with them.
+
+    NCCL's group is left to the end of its process, for it would wait for processes that have failed.
+    """
+    if torch.distributed.is_initialized() and torch.distributed.get_backend() == "gloo":
+        torch.distributed.destroy_process_group()
 
 
 def _mixing(precision: str, accelerator: str) -> "MixedPrecision | None":
