@@ -162,7 +162,7 @@ def test_a_script_adds_a_preset_of_its_own() -> None:
 def test_the_papers_experiments_come_first() -> None:
     kinds = [(bool(known.of), known.published is None) for known in OF_THE_PAPER]
     assert kinds == sorted(kinds)
-    assert len(kinds) == 37
+    assert len(kinds) == 39
 
 
 def test_the_papers_sizes() -> None:

@@ -5,8 +5,16 @@ from dataclasses import replace
 from stawm.experiments.experiment import PolicyConfig, TrainingConfig
 from stawm.experiments.facts import Departure, Goal, held
 from stawm.experiments.presets.mnist import AS_THE_TEXT
-from stawm.experiments.presets.natural import CELEBA_DRAW_32, CIFAR10_CLASSIFY_MOBILENET, CIFAR10_DRAW_16, CIFAR10_VAE
+from stawm.experiments.presets.natural import (
+    CELEBA_DRAW_32,
+    CIFAR10_CLASSIFY_MOBILENET,
+    CIFAR10_DRAW_16,
+    CIFAR10_SELF_SUPERVISED,
+    CIFAR10_VAE,
+    CIFAR10_VAE_SELF_SUPERVISED,
+)
 from stawm.experiments.presets.recipes import (
+    APART,
     CLIPPED_SHORT,
     CYCLE,
     CYCLE_AT_ITS_RATE,
@@ -23,9 +31,8 @@ PASTES_SLOWLY = Departure(
     ("training.pose_share", "training.paste_share"),
     f"{LOOKS_SLOWLY}, and so is where to paste: else sketches grow until the canvas cuts most of them off",
 )
-MORE_STEPS = Departure(
-    ("training.batch_size", "training.checkpoint_every"), "smaller batches make more steps of a few epochs"
-)
+CYCLE_IN_FULL_LENGTH = tuple(name for name in CYCLE.fields if name != "training.epochs")
+MORE_STEPS = Departure(("training.batch_size",), "smaller batches make more steps of a few epochs")
 
 CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
     CIFAR10_CLASSIFY_MOBILENET,
@@ -86,9 +93,9 @@ CIFAR10_CLASSIFY_MOBILENET_FAST = replace(
 CIFAR10_DRAW_16_FAST = replace(
     CIFAR10_DRAW_16,
     name="cifar10-draw-16-fast",
-    about="cifar10-draw-16, with a short recipe of our own.",
+    about="cifar10-draw-16 in 40 epochs, with a recipe of our own: glimpses start apart, codes have length 1.",
     of=CIFAR10_DRAW_16.name,
-    goal=Goal("mse", 0.0086, epochs=12),
+    goal=Goal("mse", 0.0086, epochs=40),
     departures=(
         *CIFAR10_DRAW_16.departures,
         CYCLE,
@@ -97,25 +104,33 @@ CIFAR10_DRAW_16_FAST = replace(
         PASTES_SLOWLY,
         Departure(
             ("model.memory.delta", "model.memory.eta", "model.memory.theta"),
-            "at a decay of 0.2 the first code was never forgotten, and eight sketches repeated one",
+            "at a decay of 0.2 the first code was never forgotten, and eight sketches repeated one; where they start "
+            "apart, an epoch of two had 0.0090 at 0.9, and 0.0105 at 0.2",
+        ),
+        Departure(
+            (*UNIT.fields, *APART.fields),
+            "of two epochs the first had 0.0090 on validation pictures, and without both 0.0212; not tried apart",
         ),
         HELD_OUT,
     ),
     model=replace(
-        CIFAR10_DRAW_16.model, dropout=0.0, memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0)
+        CIFAR10_DRAW_16.model,
+        dropout=0.0,
+        glimpse_scale=0.6,
+        memory=replace(CIFAR10_DRAW_16.model.memory, delta=0.9, eta=1.0, theta=4.0, normalise="fixed"),
+        policy=PolicyConfig(starts="grid"),
     ),
     data=replace(CIFAR10_DRAW_16.data, hold_out=5000),
     training=replace(
         CIFAR10_DRAW_16.training,
-        epochs=12,
-        batch_size=16,
+        epochs=40,
+        batch_size=64,
         learning_rate=5e-4,
         pose_share=0.1,
         paste_share=0.1,
         schedule="one-cycle",
         warmup=0.1,
         average=0.998,
-        checkpoint_every=1000,
     ),
 )
 
@@ -124,7 +139,7 @@ CIFAR10_VAE_FAST = replace(
     name="cifar10-vae-fast",
     about="cifar10-vae with the batches, schedule and averaging of cifar10-draw-16-fast, to be compared with it.",
     of=CIFAR10_VAE.name,
-    goal=Goal("mse", 0.0121, epochs=12),
+    goal=Goal("mse", 0.0121, epochs=40),
     departures=(
         *CIFAR10_VAE.departures,
         Departure(CYCLE_AT_ITS_RATE, CYCLE.reason),
@@ -135,14 +150,54 @@ CIFAR10_VAE_FAST = replace(
     training=replace(CIFAR10_DRAW_16_FAST.training, pose_share=1.0, paste_share=1.0),
 )
 
+CIFAR10_SELF_SUPERVISED_FAST = replace(
+    CIFAR10_SELF_SUPERVISED,
+    name="cifar10-self-supervised-fast",
+    about="cifar10-self-supervised on cifar10-draw-16-fast, with the paper's fifty epochs and schedule.",
+    of=CIFAR10_SELF_SUPERVISED.name,
+    after=CIFAR10_DRAW_16_FAST.name,
+    departures=(
+        *CIFAR10_SELF_SUPERVISED.departures,
+        Departure(
+            (
+                *(f"model.memory.{rate}" for rate in ("delta", "eta", "theta")),
+                *UNIT.fields,
+                *APART.fields,
+                "model.dropout",
+            ),
+            "as in the drawing model that is read",
+        ),
+        HELD_OUT,
+    ),
+    model=replace(
+        CIFAR10_DRAW_16_FAST.model,
+        heads=CIFAR10_SELF_SUPERVISED.model.heads,
+        memory=replace(CIFAR10_DRAW_16_FAST.model.memory, learn_rates=True),
+    ),
+    data=replace(CIFAR10_SELF_SUPERVISED.data, hold_out=5000),
+)
+
+CIFAR10_VAE_SELF_SUPERVISED_FAST = replace(
+    CIFAR10_VAE_SELF_SUPERVISED,
+    name="cifar10-vae-self-supervised-fast",
+    about="cifar10-vae-self-supervised on cifar10-vae-fast: the baseline of cifar10-self-supervised-fast.",
+    of=CIFAR10_VAE_SELF_SUPERVISED.name,
+    after=CIFAR10_VAE_FAST.name,
+    departures=(*CIFAR10_VAE_SELF_SUPERVISED.departures, HELD_OUT),
+    data=CIFAR10_SELF_SUPERVISED_FAST.data,
+)
+
 CELEBA_DRAW_32_FAST = replace(
     CELEBA_DRAW_32,
     name="celeba-draw-32-fast",
-    about="celeba-draw-32, with the recipe of composites-draw-32: an hour on a core with bf16.",
+    about="celeba-draw-32 with its hundred epochs and the recipe of composites-draw-32: two hours on a core with bf16.",
     of=CELEBA_DRAW_32.name,
     departures=(
         *CELEBA_DRAW_32.departures,
-        CYCLE,
+        Departure(
+            CYCLE_IN_FULL_LENGTH,
+            "with warm-up, a cosine to zero and a moving average of the weights, as in shorter runs",
+        ),
         Departure(("training.batch_size",), MORE_STEPS.reason),
         Departure(("model.dropout",), CLIPPED_SHORT.reason),
         PASTES_SLOWLY,
@@ -163,5 +218,5 @@ CELEBA_DRAW_32_FAST = replace(
         memory=HebbRosenblattConfig(normalise="fixed"),
     ),
     data=replace(CELEBA_DRAW_32.data, hold_out=500),
-    training=replace(COMPOSITES_DRAW_32.training, epochs=24),
+    training=replace(COMPOSITES_DRAW_32.training, epochs=100),
 )
