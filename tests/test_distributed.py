@@ -85,7 +85,7 @@ def test_one_of_two_processes_speaks_for_the_command_line(two: Path):
     assert (two / "command" / "weights" / "model.safetensors").is_file()
 
 
-def test_the_group_of_processes_ends_before_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_group_of_processes_ends_before_python_does(monkeypatch: pytest.MonkeyPatch):
     """Else gloo's threads abort, now and then, a process that has done all its work (`terminate called`)."""
     at_exit = []
     monkeypatch.setattr(engine.atexit, "register", at_exit.append)
