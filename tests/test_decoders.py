@@ -50,6 +50,16 @@ def test_a_decoder_has_the_encoders_layers_in_reverse() -> None:
     assert all(layer.bias is None for layer in back.convolutions)
 
 
+@pytest.mark.parametrize("block", ["norm3", "plain4"])
+def test_strengthened_sketches_are_so_many_times_as_large(block: Any) -> None:
+    torch.manual_seed(0)
+    plain = decoder(block)
+    features = torch.randn(8, 3, plain.features)
+    before = plain.sketches(features)
+    plain.strengthen(4.0)
+    torch.testing.assert_close(plain.sketches(features), 4 * before, rtol=1e-4, atol=1e-5)
+
+
 def test_the_last_layer_has_no_relu_and_mnist_decoders_end_in_batch_norm() -> None:
     """A last norm of scale 1 and shift 0 leaves each channel with mean 0 and variance 1, so half of it is negative."""
     drawn = decoder("norm3")(torch.randn(64, decoder("norm3").features))

@@ -60,6 +60,12 @@ class ConvDecoder(nn.Module):
         self.shape = (filters[-1], height, width)
         self.features = math.prod(self.shape)
 
+    @torch.no_grad()
+    def strengthen(self, times: float) -> None:
+        """Make all sketches so many times as large: by the scale of the last norm, or by the last weights."""
+        for parameter in (self.norms[-1] if self.norms else self.convolutions[-1]).parameters():
+            parameter.mul_(times)
+
     def forward(
         self, features: Float[Tensor, "batch features"], glimpse: int = 0
     ) -> Float[Tensor, "batch channel height width"]:

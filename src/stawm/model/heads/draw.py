@@ -27,6 +27,11 @@ class DrawConfig(HeadConfig):
     canvas: Literal["addition", "bernoulli"] = "addition"
     start: Annotated[float, ANY] = -6.0
     """What the addition canvas is filled with at first: −6 is black, 0 grey."""
+    strength: Annotated[float, ABOVE_0] = 1.0
+    """How many times as large as usual sketches are before training (1: as in the paper).
+
+    A decoder that ends in batch norm draws sketches whose deviation is its scale, and that learns slowly: on a canvas
+    that begins at −6, what a single sketch of scale 1 adds cannot be seen."""
     temperature: Annotated[float, ABOVE_0] = 2.0
     """Of the Concrete masks of the Bernoulli canvas."""
     mean: Literal["bernoulli", "concrete"] = "bernoulli"
@@ -44,7 +49,7 @@ class DrawConfig(HeadConfig):
 
     In the unit of the squared error: a mask then stays away where its sketch is hardly better than what it hides."""
 
-    free = ("weight", "beta", "beta_scale", "divergence", "mean", "anytime", "cover")
+    free = ("weight", "beta", "beta_scale", "divergence", "mean", "anytime", "cover", "strength")
 
 
 @dataclass(frozen=True)
@@ -147,6 +152,7 @@ class DrawingHead(Head):
         addition = config.canvas == "addition"
         canvas: Canvas = AdditionCanvas(config.start) if addition else BernoulliCanvas(config.temperature, config.mean)
         decoder = host.decoder(canvas.channels(host.channels))
+        decoder.strengthen(config.strength)
         return cls(host.features, host.memory, config.latent, decoder, canvas)
 
     @staticmethod
