@@ -22,7 +22,9 @@ from stawm.training.engine import optimiser_for
 from stawm.training.schedule import learning_rate
 from tiny_model import silent
 
-BEYOND = [name for name in PRESETS if name.startswith(("scenes-", "composites-")) or "-cluttered-" in name]
+BEYOND = [
+    name for name in PRESETS if name.startswith(("scenes-", "composites-", "cifar10-vae-256")) or "-cluttered-" in name
+]
 """Experiments that the paper does not have."""
 RIVALS = [name for name, known in PRESETS.items() if known.model.kind not in ("stawm", "vae")]
 """Whole models of other papers."""

@@ -8,6 +8,11 @@ from stawm.baselines.ram import RamConfig
 from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, ModelConfig
 from stawm.experiments.facts import Departure, Published, held
 from stawm.experiments.presets.large import MNIST_CLUTTERED_60, MNIST_CLUTTERED_100
+from stawm.experiments.presets.natural import CIFAR10_VAE
+from stawm.experiments.presets.recipes_natural import (
+    CIFAR10_VAE_FAST,
+    CIFAR10_VAE_SELF_SUPERVISED_FAST,
+)
 from stawm.model.heads.classify import ClassifyConfig
 from stawm.model.heads.draw import DrawConfig
 
@@ -210,4 +215,34 @@ DRAW_MNIST_GREY = replace(
         Departure(("model.rival.binary",), "the pictures of mnist-draw-8; the bound is then no likelihood"),
     ),
     model=replace(DRAW_MNIST.model, rival=DrawWriterConfig(write=5, binary=False)),
+)
+
+AS_MANY_NUMBERS = Departure(
+    ("model.heads.draw.latent",),
+    "as many numbers of a picture as cifar10-draw-16 keeps, eight sketches of 32; the paper's baseline keeps 32",
+)
+
+CIFAR10_VAE_256 = replace(
+    CIFAR10_VAE_FAST,
+    name="cifar10-vae-256",
+    about="A β-VAE that keeps 256 numbers of a picture, as cifar10-draw-16-fast does; all else as cifar10-vae-fast.",
+    of="",
+    published=None,
+    goal=None,
+    departures=(*CIFAR10_VAE.departures, AS_MANY_NUMBERS),
+    model=replace(CIFAR10_VAE_FAST.model, heads={"draw": replace(CIFAR10_VAE_FAST.model.heads["draw"], latent=256)}),
+)
+
+CIFAR10_VAE_256_SELF_SUPERVISED = replace(
+    CIFAR10_VAE_SELF_SUPERVISED_FAST,
+    name="cifar10-vae-256-self-supervised",
+    about="Classify CIFAR-10 from the latent means of the frozen cifar10-vae-256, learnt without labels.",
+    of="",
+    after=CIFAR10_VAE_256.name,
+    published=None,
+    departures=(*CIFAR10_VAE_SELF_SUPERVISED_FAST.departures, AS_MANY_NUMBERS),
+    model=replace(
+        CIFAR10_VAE_SELF_SUPERVISED_FAST.model,
+        heads=CIFAR10_VAE_SELF_SUPERVISED_FAST.model.heads | CIFAR10_VAE_256.model.heads,
+    ),
 )
