@@ -49,6 +49,5 @@ def sketches(drawn: Drawn, targets: Float[Tensor, "batch channel height width"])
             cells.append(Cell(alone[row, sketch], outlines))
         rows.append([*cells, Cell(drawn.canvas[row]), Cell(target)])
     columns = [*(str(sketch + 1) for sketch in range(count)), "drawn", "target"]
-    added = drawn.painting.masks is None
-    title = f"what each sketch {'adds (white +6, black -6)' if added else 'paints'}; grey is nothing"
-    return grid(rows, title=title, columns=columns)
+    does = f"adds (white +{MOST:g}, black -{MOST:g})" if drawn.painting.masks is None else "paints"
+    return grid(rows, title=f"what each sketch {does}; grey is nothing", columns=columns)
