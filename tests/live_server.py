@@ -33,7 +33,7 @@ def process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     assert started.stdout is not None
     try:
         line = started.stdout.readline()
-        found = re.search(r"serving sketchpad on http://127\.0\.0\.1:(\d+)/", line)
+        found = re.search(r"serving mine on http://127\.0\.0\.1:(\d+)/", line)
         assert found, line + started.communicate()[1]
         yield started, int(found[1])
     finally:

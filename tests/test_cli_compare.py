@@ -112,8 +112,9 @@ def test_values_and_the_words_for_them_are_one_task(rule: str):
 def test_short_names_are_spelled_out():
     words = ["recall", "--rules", "a,b", "--pairs=4,8", "--steps", "3"]
     assert spelled_out(words) == ["recall", "--vary", "memory.rule=a,b", "--vary", "pairs=4,8", "--steps", "3"]
-    with pytest.raises(UsageError, match="--sizes"):
-        spelled_out(["recall", "--sizes"])
+    for words in (["--sizes"], ["--sizes", "--pairs", "4"]):
+        with pytest.raises(UsageError, match="--sizes names no values"):
+            spelled_out(["recall", *words])
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,19 @@ def copy(trained: Path, tmp_path: Path) -> Path:
         ("--pictures", "figure looked one --pictures 0"),
         ("device cuda", "look --device cuda"),
         ("folder:", "train folder:"),
+        ("masks and traversal", "figure stages run --glimpse 2"),
+        ("--run is empty", "train mnist-5k-classify --run="),
+        ("--out is empty", "export run --out="),
     ],
 )
 def test_usage(mistake: Mistake, named: str, line: str):
     mistake(USAGE, named, *line.split())
+
+
+def test_a_place_that_is_not_set(mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    mistake(USAGE, "--run is empty", "train", "mnist-5k-classify", "--run", "", *SMALL)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_signal_stops_it_gently_with_code_0(weights: Path):
     body = look_body(png())
     with process("--weights", str(weights), "--log", "json") as (server, port):
-        assert ask(port, "GET", "/api/health")[1]["models"] == ["sketchpad"]
+        assert ask(port, "GET", "/api/health")[1]["models"] == ["mine"]
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             connection.sendall(head(len(body)) + body[:20])
             time.sleep(0.3)
@@ -134,7 +134,7 @@ def test_being_bound_to_the_world_is_warned_of(
     for host, warned in (("127.0.0.1", False), ("0.0.0.0", True)):
         assert main(["serve", "--weights", str(weights), "--port", "0", "--host", host, "--threads", "1"]) == 0
         told = capsys.readouterr()
-        assert re.match(rf"serving sketchpad on http://{host}:\d+/", told.out)
+        assert re.match(rf"serving mine on http://{host}:\d+/", told.out)
         assert ("warning" in told.err) is warned
 
 

@@ -10,6 +10,7 @@ from PIL import Image
 from stawm.cli import main
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.store.checkpoint import experiment_of
+from stawm.store.weights import load_trained
 from tiny_command import TINY_MODEL
 
 TINY = [*TINY_MODEL, "--training.epochs", "1", "--training.batch-size", "12", "--device", "cpu"]
@@ -46,6 +47,10 @@ def test_a_folder_of_classes_is_learnt_evaluated_and_looked_at(tmp_path: Path, c
     assert main(["look", "colours/red/0.png", "--weights", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["prediction"] in ("red", "green", "blue")
     assert main(["train", "folder:colours", "--resume"]) == 0
+    assert main(["train", "--resume", "--run", str(run), "folder:colours"]) == 0
+    (run / "weights").rename(tmp_path / "aside")
+    assert load_trained(run).classes == ("blue", "green", "red")
+    (tmp_path / "aside").rename(run / "weights")
     paint(tmp_path / "other" / "colours")
     capsys.readouterr()
     assert main(["train", "folder:other/colours", "--resume"]) == CheckpointError.exit_code

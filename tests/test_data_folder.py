@@ -191,6 +191,16 @@ def test_names_of_files_need_not_be_text(root: Path) -> None:
     assert len(load(root).train) + len(load(root).test) == 7
 
 
+def test_a_class_whose_name_is_no_text_is_refused(root: Path) -> None:
+    classes(root, {"cat": 4, "dog": 3})
+    try:
+        (root / "cat").rename(root / os.fsdecode(b"bl\xe9"))
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    with pytest.raises(DataError, match="not UTF-8"):
+        load(root)
+
+
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
 def test_a_name_that_no_folder_can_have(name: str) -> None:
     with pytest.raises(UsageError, match="name"):

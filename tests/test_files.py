@@ -142,7 +142,7 @@ def test_the_first_file_in_a_folder_sweeps_it(tmp_path: Path) -> None:
 
 
 def test_sealed_values_come_back(tmp_path: Path) -> None:
-    values = {"a": (1, 2.5), "b": {"ü": None}, "10": 1, "9": float("inf")}
+    values = {"a": (1, 2.5), "b": {"ü": None, "\udce9": "\udcff"}, "10": 1, "9": float("inf")}
     write_json(tmp_path / "file", values)
     assert read_json(tmp_path / "file") == values | {"a": [1, 2.5]}
     assert sealed(sealed(values)) == sealed(values)

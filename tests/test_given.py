@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from stawm.data.picture_file import LIGHT
 from stawm.data.prepare.given import MOST_PIXELS, in_words, open_given
 from stawm.errors import DataError
 
@@ -128,6 +129,8 @@ def test_pixels_are_counted_before_they_are_decoded(edge: int):
     told = refused(png_head(edge, edge))
     assert f"{MOST_PIXELS:,}" in told
     assert "cannot be read" not in told
+    with pytest.raises(DataError, match=f"{MOST_PIXELS:,}"):
+        open_given(png_head(edge, edge), "x", limits=LIGHT)
 
 
 def test_the_limit_can_be_lowered():

@@ -42,6 +42,15 @@ def test_every_kind_of_picture_is_looked_at_alike(digit: np.ndarray, tmp_path: P
     assert [look.name for look in looks[6:]] == ["picture 7", "six.png", "six.png", "picture 10"]
 
 
+def test_a_picture_of_pillow_is_turned_as_its_file_would_be(digit: np.ndarray, tmp_path: Path):
+    lying, exif = Image.fromarray(np.rot90(digit)), Image.Exif()
+    exif[0x0112] = 6
+    lying.save(tmp_path / "six.png", exif=exif)
+    with Image.open(tmp_path / "six.png") as opened:
+        looks = stawm.look([digit, tmp_path / "six.png", opened], model=MODEL)
+    assert len({look.image.png.array.tobytes() for look in looks}) == 1
+
+
 def test_what_was_found_is_told(digit: np.ndarray):
     sheets = [np.full((50, 60), 200, np.uint8), digit, np.concatenate([digit] * 3, 1)]
     looks = stawm.look(sheets, model=MODEL)
@@ -75,7 +84,9 @@ def test_a_model_is_named_loaded_or_in_a_folder(digit: np.ndarray):
     [
         (np.zeros((4, 4)), "float64"),
         (np.zeros((4, 4, 2), np.uint8), "[4, 4, 2]"),
-        (torch.zeros(1, 1, 4, 4), "[1, 1, 4, 4]"),
+        (torch.zeros(1, 1, 4, 4), "tensor with shape [1, 1, 4, 4]"),
+        (torch.zeros(4, 4, 3), "[4, 4, 3]"),
+        (Image.new("LAB", (4, 4)), "LAB"),
         (torch.full((4, 4), 255.0), "divide by 255"),
         (torch.full((4, 4), torch.nan), "not finite"),
         (torch.zeros(0, 4), "[0, 4]"),

@@ -79,6 +79,7 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.rename(package / "weights" / "mine")
     write_manifest(package / "weights", "mine")
     monkeypatch.setattr("stawm.store.weights.files", lambda _: package)
+    monkeypatch.chdir(package.parent)
     return package
 
 
@@ -108,6 +109,14 @@ def test_a_folder_without_weights_does_not_hide_those_of_its_name(package: Path,
         load("mine")
     with pytest.raises(CheckpointError, match="no weights"):
         load(tmp_path)
+
+
+def test_a_name_is_looked_up_in_the_weights_here_too(package: Path, tmp_path: Path, monkeypatch: Any):
+    (package / "weights").rename(tmp_path / "weights")
+    with pytest.raises(CheckpointError, match="no weights"):
+        load("mine")
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(load("mine"), stawm.Stawm)
 
 
 def test_a_name_is_looked_up_in_the_clone_too(package: Path):

@@ -45,6 +45,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             _sweep_once(target.parent)
+        partial.touch()  # What cannot be written is known before the work, and not after it.
         yield partial
         if streams:
             with partial.open("rb") as made, path.open("wb") as stream:
@@ -149,7 +150,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write an object, sealed."""
-    write_text(path, json.dumps(sealed(values), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(sealed(values), indent=2, ensure_ascii=False) + "\n"
+    # Names of files need not be text: what stands for other bytes in them is written as JSON escapes it.
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def _checksum(values: dict[str, Any]) -> str:

@@ -24,6 +24,8 @@ VERBS = {verb: f"stawm.cli.{verb}" for verb in NAMES}
 """Each verb and its module, in which the function of that name does it. The first line of its docstring is its help."""
 SHOWN = ("look", "ask", "masks")
 """Verbs that are given pictures: an empty name would be that of the folder they are called in."""
+PLACES = ("--run", "--run-dir", "--out", "--home", "--ledger", "--data-dir")
+"""Flags that take a folder or a file: an empty one would be the folder that the verb is called in."""
 GO_ON = {"train": "; go on with --resume", "compare": "; the same command goes on"}
 """What is said of a verb that was stopped by hand and can go on."""
 
@@ -65,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError("an argument has a NUL in it, which no name may have; give another")
         if arguments[:1] and arguments[0] in SHOWN and "" in arguments:
             raise UsageError("an argument is empty (a variable that is not set?); give the name of a picture")
+        if place := _empty_place(arguments):
+            raise UsageError(f"{place} is empty (a variable that is not set?); give the name of a folder or a file")
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -84,6 +88,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         where = f" while writing {failure.filename}" if failure.filename else ""
         return _tell(StorageError(f"the disk is full{where}; free some space and try again"))
+
+
+def _empty_place(arguments: Sequence[str]) -> str | None:
+    """The first of the flags that take a place to which an empty one is given."""
+    pairs = zip(arguments, [*arguments[1:], None], strict=True)
+    return next((flag.rstrip("=") for flag, value in pairs if _names_nothing(flag, value)), None)
+
+
+def _names_nothing(flag: str, value: str | None) -> bool:
+    name = flag.replace("_", "-")
+    return (name in PLACES and value == "") or (name.endswith("=") and name[:-1] in PLACES)
 
 
 def _speak() -> None:

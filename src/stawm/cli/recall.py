@@ -72,17 +72,19 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     waiting = ""
     for word in arguments:
         name, equals, values = word.partition("=")
+        if waiting and word.startswith("--"):
+            break
         if waiting:
-            words += ["--vary", f"{waiting}={word}"]
+            words += ["--vary", f"{SHORT[waiting]}={word}"]
             waiting = ""
         elif name in SHORT and equals:
             words += ["--vary", f"{SHORT[name]}={values}"]
         elif name in SHORT:
-            waiting = SHORT[name]
+            waiting = name
         else:
             words.append(word)
     if waiting:
-        raise UsageError(f"{arguments[-1]} names no values; give them with commas, as in --pairs 4,8")
+        raise UsageError(f"{waiting} names no values; give them with commas, as in --pairs 4,8")
     return words
 
 

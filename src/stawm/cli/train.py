@@ -14,6 +14,7 @@ Examples:
   torchrun --nproc-per-node 2 -m stawm train mnist-5k-classify --run-dir runs/two
 """
 
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -63,7 +64,7 @@ def train(
     options = {"resume": resume, "data_dir": data_dir, "accelerator": device}
     watch(fit(experiment, folder, **options, on_step=reporter.step, on_stored=reporter.stored), reporter)
     if speaks:
-        print(f"the weights are in {folder / 'weights'}; go on with `stawm evaluate {folder}`")
+        print(f"the weights are in {folder / 'weights'}; go on with `stawm evaluate {shlex.quote(str(folder))}`")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -97,12 +98,13 @@ def base_of(what: str, arguments: Sequence[str]) -> "Experiment":
     from stawm.experiments import own
     from stawm.store.checkpoint import experiment_of
 
-    def last(*flags: str) -> str | None:
-        return next((values[-1] for flag in flags if (values := values_of(arguments, flag))), None)
+    def given(*flags: str) -> str | None:
+        # The first: the preset may stand behind it.
+        return next((values[0] for flag in flags if (values := values_of(arguments, flag))), None)
 
     recipe = _recipe(what)
     if "--resume" in arguments:
-        folder = _folder(what, last("--seed") or recipe.seed, last("--run", "--run-dir"))
+        folder = _folder(what, given("--seed") or recipe.seed, given("--run", "--run-dir"))
         stored = experiment_of(folder, resume=True)
         if stored.name != recipe.name:
             raise CheckpointError(
@@ -110,14 +112,14 @@ def base_of(what: str, arguments: Sequence[str]) -> "Experiment":
             )
         if what.startswith(own.FOLDER) and _pictures(stored.data.name) != _pictures(what):
             raise CheckpointError(
-                f"the run in {folder} learns from {stored.data.name}, not from {what}; name that, or give another run "
-                "folder (--run DIR)"
+                f"the run in {folder} learns from {stored.data.name}, not from {what}; name that, where the run was "
+                "begun, or give another run folder (--run DIR)"
             )
         return stored
-    name = last("--data.name") or (what if what.startswith(own.FOLDER) else recipe.data.name)
+    name = given("--data.name") or (what if what.startswith(own.FOLDER) else recipe.data.name)
     if name == recipe.data.name:
         return recipe
-    place = last("--data-dir")
+    place = given("--data-dir")
     facts = find_data(name).facts(Path(place) if place else None)
     return own.own_pictures(name, facts) if what.startswith(own.FOLDER) else own.fitted_to(recipe, facts)
 

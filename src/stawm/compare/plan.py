@@ -156,7 +156,7 @@ def read_plan(folder: Path) -> Plan:
     """The plan of the grid in a folder; one that is missing, changed or of another version is a `CheckpointError`."""
     path = placed(folder) / PLAN
     if not path.exists():
-        raise CheckpointError(f"there is no grid in {folder} (no {PLAN}); give a preset and --vary to begin one")
+        raise CheckpointError(f"there is no grid in {folder} (no {PLAN}); `stawm compare PRESET --vary` begins one")
     try:
         values = read_json(path)
         if values["format"] != FORMAT:

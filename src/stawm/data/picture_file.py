@@ -44,6 +44,11 @@ class TooMuch(ValueError):
 class Heavy(Exception):
     """A bearable file that is more work than was asked for."""
 
+    def __init__(self, size: tuple[int, int]) -> None:
+        """Of a picture of this (width, height)."""
+        super().__init__(size)
+        self.size = size
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -78,7 +83,7 @@ def opened(content: bytes, formats: tuple[str, ...] | None = None, limits: Limit
         if file not in BEARABLE:
             raise TooMuch(f"it asks to decode {width:,} × {height:,} pixels {passes:,} times")
         if file not in limits:
-            raise Heavy
+            raise Heavy((width, height))
         yield picture
 
 
@@ -88,7 +93,7 @@ def decoded(picture: Image.Image) -> tuple[Image.Image, tuple[int, int]]:
     if factor > 1:
         picture.draft(picture.mode, (size[0] // factor, size[1] // factor))
     picture.load()
-    upright = _turned(picture)
+    upright = turned(picture)
     size = size if upright.size == picture.size else (size[1], size[0])
     factor = _factor(upright)
     if factor == 1:
@@ -105,7 +110,7 @@ def _factor(picture: Image.Image) -> int:
     return math.ceil(math.sqrt(picture.width * picture.height / KEPT_PIXELS))
 
 
-def _turned(picture: Image.Image) -> Image.Image:
+def turned(picture: Image.Image) -> Image.Image:
     """The picture turned as its EXIF says, or as it lies where its EXIF is damaged."""
     if len(picture.info.get("Raw profile type exif", "")) > 2 * METADATA:
         return picture.copy()

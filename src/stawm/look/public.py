@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from stawm.data.picture_file import turned
 from stawm.data.pictures import eight_bits
 from stawm.data.prepare.given import Given, open_given
 from stawm.errors import DataError
@@ -142,14 +143,21 @@ def _given(picture: object, number: int) -> Given:
     if not isinstance(picture, Image.Image):
         kind = type(picture).__name__
         raise DataError(f"{name} is a {kind}; give a path, bytes, a Pillow image, an array or a tensor")
+    if picture.mode == "LAB":
+        raise DataError(f"{name} is in mode LAB, which Pillow turns into no other; give it in mode RGB")
     try:
-        return Given(name, eight_bits(picture))
+        return Given(name, eight_bits(turned(picture)))
     except ValueError as failure:
         raise DataError(f"{name} {failure}; give one of eight or sixteen bits, or a tensor in [0, 1]") from failure
 
 
 def _array(picture: Tensor, name: str) -> np.ndarray:
     """A tensor's pixels as an array, [height width] or [height width channel]; those of floats are in [0, 1]."""
+    if picture.dim() not in (2, 3) or (picture.dim() == 3 and len(picture) not in (1, 3)):
+        raise DataError(
+            f"{name} is a tensor with shape {list(picture.shape)}; give [height, width] or [channel, height, width] of "
+            "one picture, grey or RGB"
+        )
     if picture.is_floating_point():
         check_levels(picture, name)
         picture = (picture.detach().float().clamp(0, 1) * 255).round().to(torch.uint8)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from stawm.data.prepare.given import Given, open_given
 from stawm.data.prepare.prepared import Prepared
 from stawm.experiments.experiment import ImageConfig
+from stawm.files import real
 from stawm.look.answer import to_json
 from stawm.look.asked import Kept, Recollection
 from stawm.look.engine import Kind, open_engine
@@ -23,7 +24,7 @@ from stawm.serve.batcher import Batcher, Closed, Done, Full
 from stawm.serve.refusal import Refusal, busy
 from stawm.serve.settings import Settings
 from stawm.serve.token import Tokens
-from stawm.store.weights import load_trained
+from stawm.store.weights import WEIGHTS, load_trained
 
 DECODERS = 2
 SMALL = 2**18
@@ -211,10 +212,16 @@ def open_lookers(
     lookers: dict[str, Looker] = {}
     for given in dict.fromkeys(weights) or shipped() or [preferred()]:
         trained = load_trained(given)
-        name = given if given in shipped() else trained.experiment.name
+        name = _called(given) or trained.experiment.name
         unique = next(one for one in chain([name], (f"{name}-{number}" for number in count(2))) if one not in lookers)
         lookers[unique] = Looker(trained, unique, open_engine(trained, engine, tell))
     return list(lookers.values())
+
+
+def _called(given: str) -> str:
+    """The name of weights that were given by name or by folder; that of the run, where they lie in its `weights`."""
+    path = real(given)
+    return path.parent.name if path.name == WEIGHTS else path.name
 
 
 def _answered(rememberer: Rememberer, questions: list[Question]) -> list[Recollection]:

@@ -40,6 +40,9 @@ def draw_figure(
         raise UsageError(f"{name} draws {most}, not {len(runs)}")
     if pictures < 1:
         raise UsageError(f"--pictures takes at least 1, not {pictures}")
+    if glimpse is not None and not kind.chooses:
+        able = " and ".join(one for one, other in FIGURES.items() if other.chooses)
+        raise UsageError(f"{name} draws no single glimpse; leave --glimpse, which is for {able}")
     first = Path(runs[0])
     path = out or _beside(first, name)
     _check_suffix(path, name, kind)

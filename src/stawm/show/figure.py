@@ -24,6 +24,9 @@ class Figure(ABC):
     film: ClassVar[bool] = False
     """Whether it can be a film: `draw` gives one frame for each glimpse where `request.film` says so."""
 
+    chooses: ClassVar[bool] = False
+    """Whether `--glimpse` chooses one of the model's for it (`Request.place_of`)."""
+
     @abstractmethod
     def draw(self, request: Request) -> list[Image.Image]:
         """The frames: one, unless it is a film."""

@@ -1,6 +1,8 @@
 """A sheet to draw on: drawn too large and then reduced, so that slanted lines and letters come out clean."""
 
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -83,12 +85,12 @@ class Sheet:
 
     def text(self, at: Point, text: str, size: float, colour: Colour = INK, anchor: str = "la") -> None:
         """Write `text`; `anchor` as Pillow has it: `la` left and top, `mm` middle, `rs` right and base line."""
-        self.draw.text(_large(at), text, fill=colour, font=_font(size * OVERSIZE), anchor=anchor)
+        self.draw.text(_large(at), text, fill=colour, font=_font(size * OVERSIZE, text.isascii()), anchor=anchor)
 
 
 def text_width(text: str, size: float) -> float:
     """How wide `text` is in pixels."""
-    return _font(size * OVERSIZE).getlength(text) / OVERSIZE
+    return _font(size * OVERSIZE, text.isascii()).getlength(text) / OVERSIZE
 
 
 def shortened(text: str, size: float, width: float) -> str:
@@ -101,8 +103,13 @@ def shortened(text: str, size: float, width: float) -> str:
 
 
 @cache
-def _font(size: float) -> ImageFont.FreeTypeFont:
-    # Pillow carries a scalable font, so figures look the same on every machine.
+def _font(size: float, plain: bool) -> ImageFont.FreeTypeFont:
+    # Pillow carries a scalable font, so figures look the same on every machine; for more letters than those of English
+    # there is matplotlib's.
+    if not plain and (found := find_spec("matplotlib")) and found.origin:
+        path = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
+        if path.is_file():
+            return ImageFont.truetype(path, size)
     font = ImageFont.load_default(size)
     assert isinstance(font, ImageFont.FreeTypeFont), "Pillow was built without FreeType"
     return font

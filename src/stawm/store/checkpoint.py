@@ -55,6 +55,8 @@ class Checkpoint:
     """In which the run computes, whatever machine it goes on on."""
     records: list[dict[str, Any]] | None = None
     """Those of the epochs done; none where an earlier version wrote it."""
+    classes: list[str] | None = None
+    """The names of the classes of the training images; likewise."""
 
     def part(self, name: str) -> dict[str, Tensor]:
         """The tensors of one part (`model`, `average`, `optimiser`, `random`), by their names within it."""

@@ -227,8 +227,9 @@ def _is_bare(path: Path) -> bool:
 
 
 def _known() -> dict[str, Path]:
-    """The folders of all weights that have a name, in the package or in the clone that it runs from."""
-    return {found: home / found for home in (clone_home(), package_home()) for found in read_manifest(home)}
+    """The folders of all weights that have a name: here, in the clone that the package runs from, or in the package."""
+    homes = (Path(WEIGHTS), clone_home(), package_home())
+    return {found: home / found for home in homes for found in read_manifest(home)}
 
 
 def _named(name: str) -> Path:
@@ -296,7 +297,9 @@ def _from_checkpoint(run: Path) -> Trained:
     tensors = checkpoint.part("average") or checkpoint.part("model")
     model = _filled(checkpoint.experiment, tensors, run, "start a new run")
     metrics = {"epoch": checkpoint.epoch, "step": checkpoint.step}
-    return Trained(model, checkpoint.experiment, metrics, class_names(checkpoint.experiment))
+    experiment, known = checkpoint.experiment, checkpoint.classes
+    named = class_names(experiment) if known is None else tuple(known) if experiment.model.classes else ()
+    return Trained(model, experiment, metrics, named)
 
 
 def _filled(experiment: Experiment, tensors: dict[str, Tensor], source: Path, cure: str) -> Model:

@@ -80,6 +80,7 @@ class Books:
             tensors=tensors,
             precision=self.precision,
             records=self.journal.entries,
+            classes=list(self.feed.train.classes),
             **vars(progress),
         )
         checkpoints.save_checkpoint(self.run, state)

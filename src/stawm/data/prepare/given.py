@@ -64,12 +64,13 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS, 
             raise DataError(f"{shown} cannot be read (it is a folder, a pipe or a device); give a picture file")
         content = source if isinstance(source, bytes) else _read(source)
         with opened(content, FORMATS, limits) as picture:
-            width, height = picture.size
-            if width * height > most_pixels:
-                raise DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most_pixels:,}")
+            _check_pixels(picture.size, shown, most_pixels)
             small, size = decoded(picture)
             return Given(name, eight_bits(small), size)
-    except (DataError, Heavy):
+    except DataError:
+        raise
+    except Heavy as failure:
+        _check_pixels(failure.size, shown, most_pixels)
         raise
     except TooMuch as failure:
         raise DataError(f"{shown} is too much work ({failure}); save it anew as a plain PNG or JPEG") from failure
@@ -84,6 +85,12 @@ def open_given(source: Path | bytes, name: str, most_pixels: int = MOST_PIXELS, 
     except Exception as failure:  # Pillow's decoders raise nearly anything on a damaged file.
         reason = in_words(str(failure)) or "it is broken"
         raise DataError(f"{shown} cannot be read ({reason}); give a whole PNG, JPEG, WebP or BMP") from failure
+
+
+def _check_pixels(size: tuple[int, int], shown: str, most: int) -> None:
+    width, height = size
+    if width * height > most:
+        raise DataError(f"{shown} has {width:,} × {height:,} pixels; give a picture of at most {most:,}")
 
 
 @cache

@@ -107,8 +107,9 @@ def split_folder(root: Path) -> tuple[Listing, Listing]:
     A folder with `train` (and `test` or `val`) is taken as it lies; of any other, 10 % of each class is held out.
     """
     if not root.is_dir():
+        here = "" if root.is_absolute() else f" in {Path.cwd()}"
         raise DataError(
-            f"{root} is not a folder: give folder:PATH with the path of a folder of pictures, as --data where "
+            f"{root} is not a folder{here}: give folder:PATH with the path of a folder of pictures, as --data where "
             "a trained model is shown others"
         )
     parts = [entry.name for entry in visible(root) if entry.is_dir()]
@@ -169,6 +170,15 @@ def _refuse_loose(folder: Path) -> None:
         raise DataError(f"{folder} has files beside its sub-folders: {named}; move them into one, or elsewhere")
 
 
+def _refuse_bytes(classes: Sequence[Path]) -> None:
+    """A class is called after its folder, in files of text."""
+    for place in classes:
+        try:
+            place.name.encode()
+        except UnicodeEncodeError as failure:
+            raise DataError(f"{place} has a name that is not UTF-8; rename it, for a class is called so") from failure
+
+
 def list_pictures(folder: Path, root: Path) -> Listing:
     """The pictures of a folder, named from `root`: one class for each sub-folder, or no classes when it has none."""
     entries = visible(folder)
@@ -179,6 +189,7 @@ def list_pictures(folder: Path, root: Path) -> Listing:
         return Listing(tuple(picture_at(entry, root) for entry in entries), None, ())
     _refuse_loose(folder)
     classes = _apart(classes, folder)
+    _refuse_bytes(classes)
     places = {real(folder), *map(real, classes)}
     found = [[picture_at(path, root) for path in files_under(place, set(places))] for place in classes]
     for place, pictures in zip(classes, found, strict=True):

@@ -16,6 +16,8 @@ from stawm.vision.masks import finest, offered
 class Masks(Figure):
     """Drawings, targets, and targets seen through a glimpse's mask (Bernoulli canvas)."""
 
+    chooses = True
+
     def draw(self, request: Request) -> list[Image.Image]:
         """The mask of a glimpse, or (if none is asked for) the last, and the one of best quality."""
         drawn, targets = request.answer("draw", Drawn), request.batch.images

@@ -87,7 +87,7 @@ def _answers(
         sheet.outline([(x, y), (x + across, y), (x + across, y + down), (x, y + down)], HAIR, 1)
         middle = (x + across / 2, y + down / 2)
         if truth == NOTHING:
-            sheet.text(middle, "–", 16, FAINT, "mm")
+            sheet.text(middle, "-", 16, FAINT, "mm")
             continue
         sheet.text(middle, classes[answer], 22, RIGHT if answer == truth else WRONG, "mm")
         if answer != truth:

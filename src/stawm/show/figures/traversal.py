@@ -21,6 +21,8 @@ STEPS = 7
 class Traversal(Figure):
     """The drawing, redrawn as each latent number of one glimpse is changed."""
 
+    chooses = True
+
     def draw(self, request: Request) -> list[Image.Image]:
         """The first picture; the first glimpse, if none is asked for."""
         drawn, model, glimpse = request.answer("draw", Drawn), request.trained.model, request.place_of(0)
