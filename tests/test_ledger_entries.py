@@ -81,7 +81,11 @@ def test_the_chains_are_those_that_were_run():
             for kind, drawing in (("", "draw-16"), ("vae-", "vae"))
             for seed in range(3)
         },
-        **{f"cifar10-self-supervised-fast-seed{seed}": ["cifar10-draw-16-fast-40-seed0"] for seed in range(3)},
+        **{
+            f"cifar10-{kind}self-supervised-fast-seed{seed}": [f"cifar10-{drawing}-fast-40-seed0"]
+            for kind, drawing in (("", "draw-16"), ("vae-", "vae"))
+            for seed in range(3)
+        },
         **{f"cifar10-vae-256-self-supervised{seed}": ["cifar10-vae-256"] for seed in ("", "-1", "-2")},
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
         "mnist-self-supervised-fast-seed0": ["mnist-draw-6-fast-apart-seed0"],
@@ -103,7 +107,7 @@ def test_the_chains_are_those_that_were_run():
         ("mnist-self-supervised-fast", "mnist-self-supervised-fast"),
         ("mnist-sketchpad-fast", "mnist-sketchpad-fast-apart"),
         ("cifar10-draw-16-fast", "cifar10-draw-16-fast-40"),
-        ("cifar10-vae-fast", "cifar10-vae-fast-12"),
+        ("cifar10-vae-fast", "cifar10-vae-fast-40"),
         ("cifar10-self-supervised-fast", "cifar10-self-supervised-fast"),
     ],
 )

@@ -14,6 +14,7 @@ from stawm.cli.overrides import override
 from stawm.data import Splits, load_data
 from stawm.data.sets.cluttered import cluttered
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import judge_of
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.ledger.entries import read_entry
@@ -21,7 +22,7 @@ from stawm.ledger.record import Told, entry_of
 from stawm.measure.controls import controls
 from stawm.measure.evaluate import evaluate
 from stawm.store.lock import RunLock
-from stawm.store.sessions import SESSIONS, this_machine
+from stawm.store.sessions import SESSIONS, note_session, this_machine
 from stawm.store.weights import fingerprint, load
 from stawm.training.fit import fit
 from tiny_command import TINY_MODEL
@@ -84,6 +85,30 @@ def test_a_result_is_measured_on_the_whole_test_set(plain: Path):
     assert found.measured.terms == measured["terms"]
 
 
+def test_terms_are_judged_as_the_run_judged_them(tmp_path: Path, plain: Path):
+    experiment = trained(tmp_path, "--model.heads.classify.anytime", "0.5")
+    found = entry_of(tmp_path, Told("mine", chosen_by="the paper")).measured
+    model, test = load(tmp_path), few().test
+    assert found.terms == evaluate(model, test, judge_of(experiment))["terms"] != evaluate(model, test)["terms"]
+
+
+def test_the_weights_are_of_the_last_record(plain: Path, tmp_path: Path):
+    copytree(plain, tmp_path / "run")
+    rmtree(tmp_path / "run" / "weights")
+    max((tmp_path / "run" / "checkpoints").iterdir()).unlink()
+    with pytest.raises(CheckpointError, match=r"epoch 1, its last record is of epoch 2; .*--resume"):
+        entry_of(tmp_path / "run", Told("mine", chosen_by="the paper"))
+
+
+def test_stretches_without_a_step_are_not_in_the_entry(plain: Path, tmp_path: Path):
+    copytree(plain, tmp_path / "run")
+    (tmp_path / "run" / SESSIONS).unlink()
+    for step, processes in ((0, 3), (0, 1), (6, 2)):
+        note_session(tmp_path / "run", step, processes)
+    found = entry_of(tmp_path / "run", Told("mine", chosen_by="the paper"))
+    assert found.machine.processes == 1, "the run has six steps: one stretch died at once, and the last did nothing"
+
+
 def test_the_time_is_that_of_training_and_of_evaluation(plain: Path):
     lines = [json.loads(line)["timing"] for line in (plain / "metrics.jsonl").read_text().splitlines()]
     spent = sum(line["seconds"] + line["evaluation_seconds"] for line in lines)
@@ -138,10 +163,23 @@ def test_the_entry_that_a_run_started_from_is_found_by_its_weights(plain: Path, 
         entry_of(tmp_path / "run", replace(told, source="other"), [other, first])
 
 
+def test_the_weights_it_started_from_are_those_that_it_took_up(plain: Path, tmp_path: Path):
+    """Whatever lies at that place when the run is recorded."""
+    copytree(plain, tmp_path / "first")
+    trained(tmp_path / "run", "--training.start-from", str(tmp_path / "first"))
+    first = entry_of(plain, Told("first", chosen_by="the paper"))
+    rmtree(tmp_path / "first")
+    trained(tmp_path / "first", "--seed", "5")
+    other = entry_of(tmp_path / "first", Told("other", chosen_by="the paper"))
+    found = entry_of(tmp_path / "run", Told("mine", chosen_by="the paper"), [other, first])
+    assert (found.source, found.started_from) == ("first", first.weights)
+
+
 def test_the_entry_is_told_where_the_weights_are_gone(plain: Path, tmp_path: Path):
     copytree(plain, tmp_path / "gone")
     trained(tmp_path / "run", "--training.start-from", str(tmp_path / "gone"))
     rmtree(tmp_path / "gone")
+    (tmp_path / "run" / SESSIONS).unlink()  # As of an earlier version, which did not write them down.
     told, ledger = Told("mine", chosen_by="the paper"), [entry("first")]
     with pytest.raises(UsageError, match=r"gone, where no weights are found .* --source"):
         entry_of(tmp_path / "run", told, ledger)

@@ -37,6 +37,17 @@ def test_seeds_share_a_row_with_the_papers_number_and_the_cut_of_the_epochs():
     assert len(lines) == 7
 
 
+def test_a_note_tells_each_machine_and_code_that_was_not_committed():
+    one, two, three = (entry(f"s{seed}", seed=seed) for seed in range(3))
+    half = replace(one.machine, precision="bf16-mixed")
+    rows = [one, replace(two, machine=half), replace(three, machine=half, commits=("a" * 40, "b" * 40 + "-dirty"))]
+    note = results(rows, LEDGER).splitlines()[6]
+    assert "Its code was bbbbbbb with changes that were not committed." in note
+    assert "Seed 0 on A CPU, 2 cores, 2 threads, torch 2.13.0. Seeds 1, 2 on A CPU, " in note
+    assert "bf16-mixed." in note
+    assert "commit" not in results([one], LEDGER)
+
+
 def test_other_settings_other_pictures_and_other_epochs_are_other_rows():
     one = entry("one")
     others = [

@@ -8,6 +8,7 @@ from stawm.errors import UsageError
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
 from stawm.experiments.recipe import Change, aims, changes, command, departures, nearest, paper_experiment, told_changes
+from stawm.memory.attention import AttentionConfig
 
 FAST = preset("mnist-classify-8-fast")
 
@@ -72,5 +73,17 @@ def test_a_command_names_the_run_and_what_was_changed() -> None:
         "--training.start-from 'runs/a b'"
     )
     assert command(preset("mnist-draw-6")) == "stawm train mnist-draw-6 --seed 0"
+
+
+def test_a_command_names_no_setting_that_the_run_lacks() -> None:
+    """A run of another memory than its preset's has no rates to give."""
+    other = replace(FAST, model=replace(FAST.model, memory=AttentionConfig()))
+    assert changes(other, FAST)["model.memory.theta"].value is None
+    words = command(other).split()
+    assert words[words.index("--model.memory.rule") + 1] == "attention"
+    assert not any("theta" in word for word in words)
+
+
+def test_a_command_is_of_a_preset() -> None:
     with pytest.raises(UsageError, match="gone"):
         command(replace(FAST, name="gone"))

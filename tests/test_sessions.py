@@ -11,7 +11,8 @@ import torch
 import stawm
 from stawm.errors import CheckpointError
 from stawm.files import SEAL
-from stawm.store.sessions import SESSIONS, commit, note_session, read_sessions, this_machine
+from stawm.store import sessions
+from stawm.store.sessions import SESSIONS, commit, note_session, read_sessions, this_code, this_machine, worked
 from stawm.training.fit import fit
 from tiny_run import STEPS, TINY, digits
 
@@ -51,8 +52,34 @@ def test_the_commit_is_that_of_the_code(package: Path):
     assert commit(package) == head
     (package.parent.parent / "notes.txt").write_text("not part of the package")
     assert commit(package) == head
+    (package / "notes.txt").write_text("no code")
+    assert commit(package) == head
     (package / "__init__.py").write_text("changed = True")
     assert commit(package) == f"{head}-dirty"
+
+
+def test_code_that_git_does_not_track_is_a_change(package: Path):
+    git(package, "add", ".")
+    git(package, "commit", "--quiet", "-m", "first")
+    (package / "rules").mkdir()
+    (package / "rules" / "new.py").write_text("")
+    assert commit(package) == git(package, "rev-parse", "HEAD") + "-dirty"
+
+
+def test_the_code_is_that_which_the_process_began_with(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sessions, "commit", iter(["first", "second"]).__next__)
+    this_code.cache_clear()
+    assert [this_code(), this_code()] == ["first", "first"]
+    this_code.cache_clear()
+
+
+def test_sessions_without_a_step_of_the_run_did_not_work(tmp_path: Path):
+    for step in (0, 0, 40, 60, 40, 90):
+        note_session(tmp_path, step, processes=1)
+    told = read_sessions(tmp_path)
+    assert worked(told, 90) == [told[1], told[2], told[4]], "the first died at once, the fourth's checkpoint was lost"
+    assert worked(told, 91) == [told[1], told[2], told[4], told[5]]
+    assert worked([], 90) == []
 
 
 def test_asking_git_writes_nothing_into_the_clone(package: Path):

@@ -86,7 +86,8 @@ def told_changes(changed: dict[str, Change]) -> list[str]:
 def command(experiment: Experiment, run: str = "") -> str:
     """The command that trains this experiment, with the presets as they are now, into the folder `run`."""
     base = nearest(experiment) or preset(experiment.name)
-    changed = flags({name: change.value for name, change in changes(experiment, base).items()})
+    own = experiment.settings
+    changed = flags({name: change.value for name, change in changes(experiment, base).items() if name in own})
     where = ["--run", run] if run else []
     return shlex.join(["stawm", "train", base.name, "--seed", str(experiment.seed), *where, *changed])
 

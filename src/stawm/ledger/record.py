@@ -8,8 +8,8 @@ from typing import Any
 from stawm.data import load_data
 from stawm.data.image_set import ImageSet, Splits, hold_out
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.build import Model
-from stawm.experiments.experiment import Experiment
+from stawm.experiments.build import Model, judge_of
+from stawm.experiments.experiment import ALL, Experiment
 from stawm.experiments.presets import PRESETS
 from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
 from stawm.measure.controls import Control
@@ -17,8 +17,8 @@ from stawm.measure.evaluate import evaluate
 from stawm.measure.question_controls import QuestionControl, all_controls
 from stawm.store.checkpoint import experiment_of, newest_checkpoint
 from stawm.store.lock import RunLock
-from stawm.store.sessions import read_sessions, this_machine
-from stawm.store.weights import fingerprint, load_trained
+from stawm.store.sessions import read_sessions, this_machine, worked
+from stawm.store.weights import Trained, fingerprint, load_trained
 from stawm.training.journal import METRICS, read_metrics
 
 
@@ -61,11 +61,12 @@ def entry_of(
         _check_trial(run, held_out, with_controls)
     data = _data(run, experiment, data_dir)
     trained = load_trained(run)
+    _check_last(run, records, trained)
     measured, found = held_out, ((), ())
     if told.kind == "result":
         measured, found = _tested(trained.model.to(device), data.test, experiment, with_controls)
     assert measured is not None, "checked before"
-    (commits, machine), start = _ran(run, told), run_of(source) if source else experiment.training.start_from
+    (commits, machine), start = _ran(run, told, records), run_of(source) if source else experiment.training.start_from
     return Entry(
         name=told.name,
         kind=told.kind,
@@ -97,6 +98,15 @@ def _records(run: Path, kind: Kind) -> list[dict[str, Any]]:
     return records
 
 
+def _check_last(run: Path, records: Sequence[dict[str, Any]], trained: Trained) -> None:
+    """Refuse weights of another epoch than that of the last record: a run died between the two, or lost a file."""
+    if trained.metrics["epoch"] != records[-1]["epoch"]:
+        raise CheckpointError(
+            f"the weights of {run} are of epoch {trained.metrics['epoch']}, its last record is of epoch "
+            f"{records[-1]['epoch']}; go on with it (--resume) and record it then"
+        )
+
+
 def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement | None, float]:
     """What the last epoch found on a validation split, if there is one, and the seconds that all of them took."""
     try:
@@ -110,7 +120,9 @@ def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement 
 def _tested(
     model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
 ) -> tuple[Measurement, tuple[tuple[Control, ...], tuple[QuestionControl, ...]]]:
-    measured = _measurement("test", evaluate(model, pictures, config=experiment.model))
+    # All heads are judged as the settings say, also those that were frozen.
+    whole = replace(experiment, training=replace(experiment.training, learns=ALL))
+    measured = _measurement("test", evaluate(model, pictures, judge_of(whole), config=experiment.model))
     return measured, all_controls(model, pictures) if with_controls else ((), ())
 
 
@@ -156,7 +168,7 @@ def _started(run: Path, experiment: Experiment, told: Told, ledger: Sequence[Ent
     start = experiment.training.start_from
     if not start:
         return "", ""
-    weights = _fingerprint(start)
+    weights = next((one.start for one in read_sessions(run) if one.start), "") or _fingerprint(start)
     found = [entry.name for entry in ledger if told.source in ("", entry.name) and weights in ("", entry.weights)]
     if found and (weights or told.source):
         return found[0], weights
@@ -189,9 +201,9 @@ def _data(run: Path, experiment: Experiment, data_dir: Path | None) -> Splits:
     return data
 
 
-def _ran(run: Path, told: Told) -> tuple[tuple[str, ...], Machine]:
+def _ran(run: Path, told: Told, records: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], Machine]:
     """The commits and the machine of a run: what it wrote down, else what is told and where this runs."""
-    sessions = read_sessions(run)
+    sessions = worked(read_sessions(run), records[-1]["step"])
     commits = tuple(dict.fromkeys(session.commit for session in sessions if session.commit))
     machine = sessions[-1].machine if sessions else replace(this_machine(), threads=None)
     if told.threads is not None and machine.threads is None:

@@ -18,6 +18,7 @@ from stawm.ledger.comparison import read_comparisons
 from stawm.ledger.comparisons import comparisons
 from stawm.ledger.entries import Entry, chain, path_of, read_ledger, stretches
 from stawm.ledger.table import Mean, grouped, markdown, means_of, told_means
+from stawm.store.sessions import DIRTY, Machine
 
 SUMMARY_HEAD = ("experiment", "in the paper", "paper", "ours", "seeds", "epochs, of the paper's")
 RESULTS_HEAD = ("run", "paper", "ours", "pictures", "seeds", "epochs, of the paper's", "time")
@@ -27,6 +28,8 @@ QUESTIONS_HEAD = ("run", "error", "memory", "query", "wrong", "right about what 
 EMPTY = "Nothing is recorded yet."
 SEEDS = 3
 """Runs of one recipe that are enough to judge it by."""
+SHORT = 7
+"""Letters of a commit that people are told."""
 SPREAD = "± is the standard deviation over seeds (the paper's: over its trials)."
 
 
@@ -221,17 +224,34 @@ def _epochs(row: Row) -> str:
 
 
 def _note(row: Row) -> str:
-    entry, machine = row.entries[0], row.entries[0].machine
-    threads = f", {machine.threads} thread{'s' if machine.threads > 1 else ''}" if machine.threads else ""
-    processes = f", {machine.processes} processes" if machine.processes > 1 else ""
+    entry = row.entries[0]
     parts = [f"`{entry.command}`"]
     if entry.epochs < entry.experiment.training.epochs:
         parts.append(f"Stopped after {entry.epochs} of {entry.experiment.training.epochs} epochs.")
     parts.append(f"Recipe chosen by: {entry.chosen_by}.")
     if entry.validation:
         parts.append(f"On {entry.validation.count:,} validation pictures: {told_means(row.validation)}.")
-    parts.append(f"On {machine.cpu}, {machine.cores} cores{threads}{processes}, torch {machine.torch}{machine.half}.")
-    return " ".join([*parts, *_sentences(other.note for other in row.entries)])
+    commits = [commit for other in row.entries for commit in other.commits]
+    dirty = sorted({commit.removesuffix(DIRTY)[:SHORT] for commit in commits if commit.endswith(DIRTY)})
+    if dirty:
+        parts.append(f"Its code was {' and '.join(dirty)} with changes that were not committed.")
+    return " ".join([*parts, *_machines(row), *_sentences(other.note for other in row.entries)])
+
+
+def _machines(row: Row) -> list[str]:
+    """What each seed was computed on, in one sentence where it was one machine in one precision."""
+    found: dict[str, list[str]] = {}
+    for entry in row.entries:
+        found.setdefault(_machine(entry.machine), []).append(str(entry.seed))
+    if len(found) == 1:
+        return [f"On {machine}." for machine in found]
+    return [f"Seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)} on {machine}." for machine, seeds in found.items()]
+
+
+def _machine(machine: Machine) -> str:
+    threads = f", {machine.threads} thread{'s' if machine.threads > 1 else ''}" if machine.threads else ""
+    processes = f", {machine.processes} processes" if machine.processes > 1 else ""
+    return f"{machine.cpu}, {machine.cores} cores{threads}{processes}, torch {machine.torch}{machine.half}"
 
 
 def _trial(entry: Entry) -> tuple[str, ...]:

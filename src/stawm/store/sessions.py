@@ -4,7 +4,9 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -15,6 +17,8 @@ from stawm.experiments.experiment import record_from_dict
 from stawm.files import SEAL, parsed, sealed, unsealed, write_text
 
 SESSIONS = "sessions.jsonl"
+DIRTY = "-dirty"
+"""What the name of a commit ends with if the code was changed since."""
 PATIENCE = 10.0
 """Seconds that git gets to answer."""
 
@@ -48,11 +52,13 @@ class Session:
     commit: str | None
     """Of the clone that the code is from, with `-dirty` if it was changed since; none if it is not from a clone."""
     machine: Machine
+    start: str = ""
+    """The fingerprint of the weights that the run took up here, where it did."""
 
 
-def note_session(run: Path, step: int, processes: int, precision: str = "32") -> None:
-    """Write down that the run in this folder goes on from `step`, in this process."""
-    session = Session(step, stawm.__version__, commit(), this_machine(processes, precision))
+def note_session(run: Path, step: int, processes: int, precision: str = "32", start: str = "") -> None:
+    """Write down that the run in this folder goes on from `step`, in this process, or begins from weights."""
+    session = Session(step, stawm.__version__, this_code(), this_machine(processes, precision), start)
     lines = [asdict(known) for known in (*read_sessions(run), session)]
     lines[0] |= {SEAL: sealed({SESSIONS: lines})[SEAL]}
     write_text(run / SESSIONS, "".join(json.dumps(line) + "\n" for line in lines))
@@ -92,14 +98,27 @@ def this_machine(processes: int = 1, precision: str = "32") -> Machine:
     )
 
 
+def worked(sessions: Sequence[Session], done: int) -> list[Session]:
+    """The sessions whose steps are in a run of `done` steps: not those that died, or were thrown away, before any."""
+    ends = [*(session.step for session in sessions[1:]), done]
+    return [session for session, end in zip(sessions, ends, strict=False) if end > session.step]
+
+
+@cache
+def this_code() -> str | None:
+    """The commit of the code that this process runs, as it was when it first asked: a run asks as it begins."""
+    return commit()
+
+
 def commit(package: Path = Path(stawm.__file__).parent) -> str | None:
     """The commit of the clone that `package` lies in, with `-dirty` if it was changed; none if it is in no clone."""
     # A package that git does not track may still lie inside a repository of its user's, which is not asked about.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None
     head = _git(package, "rev-parse", "HEAD")
-    changed = _git(package, "status", "--porcelain", "--untracked-files=no", "--", ".")
-    return f"{head}-dirty" if head and changed else head
+    # Code that git does not track yet is code too.
+    changed = _git(package, "status", "--porcelain", "--untracked-files=all", "--", ":(glob)**/*.py")
+    return f"{head}{DIRTY}" if head and changed else head
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

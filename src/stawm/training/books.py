@@ -37,8 +37,9 @@ class Books:
                 checkpoints.check_free(self.run)
         self.engine.barrier()
         progress, known = self._resumed() if resume else (None, [])
+        start = ""
         if progress is None:
-            self.trainer.begin()
+            start = self.trainer.begin()
             progress = Progress()
         self.engine.barrier()
         if self.engine.is_global_zero:
@@ -46,7 +47,7 @@ class Books:
                 checkpoints.sweep(self.run, progress.step)
             else:
                 checkpoints.begin(self.run, self.experiment)
-            note_session(self.run, progress.step, self.engine.world_size, self.precision)
+            note_session(self.run, progress.step, self.engine.world_size, self.precision, start)
         self.engine.barrier()
         if self.engine.is_global_zero:
             self.journal = Journal(self.run, epoch=progress.epoch, step=progress.step, known=known)

@@ -17,6 +17,7 @@ from stawm.measure.health import died, warnings
 from stawm.measure.sums import HEALTH, SCORE, TERM, averaged
 from stawm.precision import Chosen, resolved
 from stawm.store import checkpoint as checkpoints
+from stawm.store.sessions import this_code
 from stawm.training.batch_norm import settle
 from stawm.training.books import Books
 from stawm.training.engine import start_engine
@@ -45,6 +46,7 @@ def fit(
     Under `torchrun` every process calls this and the first one writes; `run` must be a folder that all of them see.
     """
     run = placed(run)
+    this_code()
     experiment = _experiment(experiment, run, resume)
     precision = precision_for(experiment, run, resume=resume, accelerator=accelerator).name
     engine = start_engine(accelerator, precision)

@@ -7,11 +7,11 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import Model
 from stawm.experiments.experiment import ALL, Experiment, ModelConfig
 from stawm.store.checkpoint import first_difference
-from stawm.store.weights import load_trained
+from stawm.store.weights import fingerprint, load_trained
 
 
-def start_from(model: Model, experiment: Experiment) -> None:
-    """Fill `model` with the weights that `training.start_from` names.
+def start_from(model: Model, experiment: Experiment) -> str:
+    """Fill `model` with the weights that `training.start_from` names, and return their fingerprint.
 
     What they do not hold stays as it was initialised: a new head, and rates that now learn (where the trained model
     learnt its own, these are the start).
@@ -26,6 +26,7 @@ def start_from(model: Model, experiment: Experiment) -> None:
         raise CheckpointError(
             f"the weights of {source} do not fit {experiment.name}: {strange[0]} is in only one of them"
         )
+    return fingerprint(trained.model)
 
 
 def _check_fits(wanted: Experiment, trained: Experiment, source: str) -> None:

@@ -107,12 +107,14 @@ class Trainer:
         """The model, and its average where there is one."""
         return (self.model,) if self.average is None else (self.model, self.average)
 
-    def begin(self) -> None:
-        """Take up the weights that the experiment starts from, if it names any."""
-        if self.config.start_from:
-            start_from(self.model, self.experiment)
-            if self.average is not None:
-                self.average.load_state_dict(self.model.state_dict())
+    def begin(self) -> str:
+        """Take up the weights that the experiment starts from, and return their fingerprint; none if it names none."""
+        if not self.config.start_from:
+            return ""
+        found = start_from(self.model, self.experiment)
+        if self.average is not None:
+            self.average.load_state_dict(self.model.state_dict())
+        return found
 
     def look_as_in(self, epoch: int, *, begins: bool) -> None:
         """Take as many glimpses, and as large ones, as in this epoch (from 0), to learn and to be measured.
