@@ -124,6 +124,8 @@ def test_short_names_are_spelled_out():
         ("no preset", ["--vary", "a=1"]),
         ("nonsense", ["nonsense"]),
         ("recall-letters", ["recall-lettres"]),
+        ("did you mean recall?", ["recal"]),
+        ("did you mean scenes-8-recall?", ["scenes-8-recal"]),
         ("model.memory.size", ["mnist-5k-classify", "--vary", "model.memory.sise=1"]),
         ("'x'", ["mnist-5k-classify", "--vary", "model.memory.size=x"]),
         ("'x'", ["mnist-5k-classify", "--seeds", "x"]),

@@ -28,6 +28,7 @@ model.memory.rule=delta-rule"
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -104,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
     what = named(arguments, SWITCHES)
     if what is None:
         return call(compare, arguments, "stawm compare")
-    if what.startswith(RECALL):
+    if what.startswith(RECALL) or _meant_recall(what):
         from stawm.cli.recall import named_grid, recall_settings, spelled_out
 
         arguments = spelled_out(arguments)
@@ -114,6 +115,16 @@ def run(arguments: Sequence[str]) -> int:
 
         settings = settings_of(base_of(what, arguments), arguments)
     return call(partial(compare, settings=settings), arguments, f"stawm compare {what}")
+
+
+def _meant_recall(name: str) -> bool:
+    """Whether a name that is no preset's, nor that of a run or data, is nearest to that of a recall grid."""
+    from stawm.compare.recall import task
+    from stawm.experiments.presets import PRESETS
+
+    return name not in PRESETS and any(
+        near in task.GRIDS for near in get_close_matches(name, [*task.GRIDS, *PRESETS], n=1)
+    )
 
 
 def _plan(
