@@ -7,12 +7,18 @@ import pytest
 import torch
 
 from stawm.errors import UsageError
-from stawm.experiments.build import MOST_WEIGHTS, Budget, build
-from stawm.experiments.experiment import CnnConfig, ImageConfig, PolicyConfig
+from stawm.experiments.build import MOST_WEIGHTS, Budget, build, judge_of
+from stawm.experiments.experiment import CnnConfig, Experiment, ImageConfig, PolicyConfig
+from stawm.memory.activations import activation_for
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.emitters import Emitter
+from stawm.model.heads.draw import Drawing
+from stawm.model.policy import Starts
+from stawm.model.stawm import Stawm
+from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas
 from stawm.vision.encoders import ConvEncoder
-from tiny_model import SMALL, heads, stawm
+from tiny_model import SMALL, artist_of, emitter_of, heads, memory_of, stawm
+from tiny_seed import SHIFT
 
 LARGE = ImageConfig(height=4096, width=4096)
 
@@ -76,3 +82,59 @@ def test_starts_may_be_taken_far_first() -> None:
 def test_an_order_of_starts_that_do_not_differ_is_refused(policy: PolicyConfig) -> None:
     with pytest.raises(UsageError, match="far_first"):
         build(replace(SMALL, policy=policy))
+
+
+@pytest.mark.parametrize("starts", ["grid", "outward"])
+@pytest.mark.parametrize(("height", "width", "shape"), [(20, 60, (2, 6)), (60, 20, (6, 2)), (20, 20, (3, 4))])
+def test_a_grid_of_starts_has_the_proportions_of_the_picture(
+    starts: Starts, height: int, width: int, shape: tuple[int, int]
+) -> None:
+    wide = replace(SMALL, image=ImageConfig(1, height, width), glimpses=12, policy=PolicyConfig(starts=starts))
+    centres = emitter_of(stawm(wide)).starts
+    assert centres is not None
+    across, down = centres.detach().unbind(1)
+    assert (len(down.unique()), len(across.unique())) == shape
+
+
+def test_a_strong_drawing_head_differs_in_the_scale_of_its_sketches_alone() -> None:
+    def built(**draw: Any) -> Stawm:
+        torch.manual_seed(SHIFT)
+        return stawm(replace(SMALL, heads=heads(latent=2, **draw))).eval()
+
+    plain, strong = built(), built(strength=4.0)
+    latent = torch.randn(5, 3, 2)
+    torch.testing.assert_close(artist_of(strong).sketches(latent), 4 * artist_of(plain).sketches(latent))
+    pairs = zip(plain.named_parameters(), strong.parameters(), strict=True)
+    assert [name for (name, weight), other in pairs if not torch.equal(weight, other)] == [
+        "heads.draw.decoder.norms.0.weight"
+    ]
+
+
+def test_settings_of_a_drawing_head_reach_its_canvas_and_its_objective() -> None:
+    added = stawm(replace(SMALL, heads=heads(latent=3, start=0.5)))
+    assert artist_of(added).canvas == AdditionCanvas(0.5) and artist_of(added).mean.out_features == 3
+    replaced = replace(SMALL, heads=heads(latent=3, canvas="bernoulli", temperature=0.5, mean="concrete"))
+    assert artist_of(stawm(replaced)).canvas == BernoulliCanvas(0.5, "concrete")
+    counts = {"beta": 3.0, "beta_scale": 2.0, "divergence": "joint", "weight": 0.5, "anytime": 0.3, "cover": 0.1}
+    judge = judge_of(Experiment("weighed", model=replace(SMALL, heads=heads(latent=3, **counts))))
+    assert judge.objectives == {"draw": Drawing(**counts)}
+
+
+def test_settings_of_a_memory_reach_it() -> None:
+    config = HebbRosenblattConfig(
+        size=6,
+        read="responses",
+        activation="sigmoid",
+        form="matrix",
+        learn_rates=True,
+        delta=0.1,
+        eta=0.3,
+        theta=0.7,
+        normalise="learnt",
+    )
+    memory = memory_of(stawm(replace(SMALL, memory=config)))
+    assert (memory.size, memory.read, memory.form, memory.learn_rates) == (6, "responses", "matrix", True)
+    assert memory.activation == activation_for("sigmoid") and memory.normalise.choice == "learnt"
+    with torch.no_grad():
+        rates = memory.rates()
+    assert [float(rate) for rate in (rates.delta, rates.eta, rates.theta)] == pytest.approx([0.1, 0.3, 0.7])

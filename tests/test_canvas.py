@@ -1,6 +1,7 @@
 """Both canvas methods, against loops over pixels, and by what they promise."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from torch import Tensor
 
 import oracle_canvas
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas, Painting, concrete, concrete_mean
-from stawm.vision.glimpse import identity_pose
+from stawm.vision.glimpse import identity_pose, paste
+from tiny_seed import SHIFT
 
 BOTH = pytest.mark.parametrize("canvas", [AdditionCanvas(), BernoulliCanvas()])
 
@@ -58,6 +60,31 @@ def test_mean_bernoulli_is_the_papers_equation_with_alpha_for_the_mask() -> None
     inputs = strokes(3)
     painting = BernoulliCanvas().paint(*inputs, 5, 6, sample=False)
     assert_equal_with_gradients(painting.canvases, oracle_canvas.bernoulli(*inputs, 5, 6, 2.0, None), inputs)
+
+
+@pytest.mark.parametrize("mean", ["bernoulli", "concrete"])
+@pytest.mark.parametrize("sample", [True, False])
+def test_covers_are_what_was_painted_by_and_masks_the_chances_of_it(
+    mean: Literal["bernoulli", "concrete"], sample: bool
+) -> None:
+    """Of sketches that overlap; the two are the same only where covers are means and these are alpha itself."""
+    sketches, poses = strokes(3)
+    chance, again = (torch.Generator().manual_seed(7 + SHIFT) for _ in range(2))
+    painting = BernoulliCanvas(2.0, mean).paint(sketches, poses, 5, 6, sample=sample, generator=chance)
+    masks, covers = painting.masks, painting.covers
+    assert masks is not None and covers is not None and ((masks > 0).sum(1) > 1).any()
+    alpha = paste(torch.sigmoid(sketches[:, :, 2:]).flatten(0, 1), poses.flatten(0, 1), 5, 6).unflatten(0, (2, 3))
+    torch.testing.assert_close(masks, alpha)
+    noise = torch.rand(2, 3, 1, 5, 6, generator=again, dtype=torch.float64)
+    means = alpha if mean == "bernoulli" else concrete_mean(alpha, 2.0)
+    torch.testing.assert_close(covers, concrete(alpha, 2.0, noise) if sample else means)
+    inside = (alpha > 0) & (alpha < 1)
+    apart = (covers - masks)[inside].abs().mean()
+    assert apart == 0 if (mean, sample) == ("bernoulli", False) else apart > 0.03
+    stages = torch.zeros(2, 2, 5, 6, dtype=torch.float64)
+    for number in range(3):
+        stages = stages * (1 - covers[:, number]) + painting.sketches[:, number] * covers[:, number]
+        torch.testing.assert_close(painting.canvases[:, number], stages)
 
 
 @BOTH

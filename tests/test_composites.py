@@ -8,9 +8,12 @@ import torch
 import torch.nn.functional as F
 
 from stawm.data import batch_of, load_data
+from stawm.data.data_set import DATA_SETS, DataSet
 from stawm.data.image_set import Splits, hold_out, image_set, part_of
 from stawm.data.sets import composites as module
+from stawm.data.sets.cifar10 import CIFAR10
 from stawm.data.sets.composites import FAINT, SIDE, CompositeSet, composed, placed, silhouettes, textures
+from stawm.data.sets.mnist import FASHION_MNIST
 from stawm.errors import DataError
 from test_data_sets import put
 from tiny_model import unchecked
@@ -87,6 +90,38 @@ def test_what_is_held_out_is_made_of_other_pictures_and_always_the_same(splits: 
     assert again.masks is not None and test.masks is not None and torch.equal(again.masks, test.masks)
     one, same, other = (train.renewed(chance(seed)) for seed in (1, 1, 2))
     assert torch.equal(one.images, same.images) and not torch.equal(one.images, other.images)
+
+
+def test_each_part_has_the_garments_and_photographs_of_its_own_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by pixels: black photographs of three levels, all below those of cloth, and garments of three sizes.
+
+    A garment of s pixels is drawn from 32 / 28 to 60 / 28 times as large, soft for half a pixel of its own all round.
+    """
+    monkeypatch.setattr(module, "EPOCH", 30)
+    monkeypatch.setattr(module, "HELD_OUT", 12)
+    away = (torch.arange(28) - 13.5).abs()
+
+    def garments(*sizes: int) -> torch.Tensor:
+        squares = [255 * (torch.maximum(away, away[:, None]) < size / 2) for size in sizes]
+        return torch.stack(squares).to(torch.uint8).repeat_interleave(10, 0)[:, None]
+
+    def photographs(*levels: int) -> torch.Tensor:
+        return torch.tensor(levels, dtype=torch.uint8).repeat_interleave(10).view(-1, 1, 1, 1).repeat(1, 3, 32, 32)
+
+    made = {FASHION_MNIST: (garments(2, 6), garments(18)), CIFAR10: (photographs(4, 8), photographs(12))}
+    for record, parts in made.items():
+        sets = [image_set(record.name, part, torch.arange(len(part)) % 10, record.classes) for part in parts]
+        known = DataSet(name=record.name, about="", loader=lambda *_, sets=sets: Splits(*sets))
+        monkeypatch.setitem(DATA_SETS._things, record.name, known)
+    splits = load_data("composites")
+    train, validation, _ = hold_out(splits, 10)
+    parts = ((train, 2, 4), (train.renewed(chance()), 2, 4), (validation, 6, 8), (splits.test, 18, 12))
+    for part, size, level in parts:
+        images = part.images.flatten(2)
+        assert (images.median(2).values == level).all(), "what is behind most of a picture"
+        seen = (images > level).any(1).sum(1)
+        assert ((size - 1) * 32 / 28) ** 2 < seen.min() and seen.max() < ((size + 1) * 60 / 28 + 2) ** 2
+    assert {*splits.train.images.flatten(2).median(2).values.unique().tolist()} == {4, 8}
 
 
 def test_masks_are_for_measuring_and_never_for_learning(splits: Splits) -> None:

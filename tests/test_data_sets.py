@@ -5,6 +5,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import pytest
 import torch
 
 from stawm.data import batch_of, get_data, list_data, load_data
-from stawm.data.image_set import image_set
+from stawm.data.data_set import DataSet, find_data
+from stawm.data.image_set import Splits, hold_out, image_set
 from stawm.data.published import cache_folder
+from stawm.data.sets import scenes
 from stawm.data.sets.cifar10 import parse_cifar
 from stawm.data.sets.mnist import FILE, parse_idx
 from stawm.errors import DataError, UsageError
-from tiny_sets import Tiny, packed, tarball, tiny_cifar, tiny_fashion, tiny_mnist
+from tiny_seed import SHIFT
+from tiny_sets import Tiny, marked, packed, tarball, tiny_cifar, tiny_fashion, tiny_mnist
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +65,37 @@ def test_no_embedded_digit_lies_in_both_splits() -> None:
     splits = load_data("mnist-5k")
     rows = [picture.numpy().tobytes() for part in (splits.train, splits.test) for picture in part.images]
     assert len(set(rows)) == 5000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "scenes:2x2+4:1-4",
+        "scenes:56px:4",
+        "changes:2x2+4:2",
+        "mnist-cluttered:60:4:mnist-5k",
+        "mnist-translated:60:mnist-5k",
+    ],
+)
+def test_pictures_made_of_digits_have_the_pixels_of_their_own_split_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Digits of level 7 to learn from, 11 for validation, 13 held out; a pixel is a sum of at most five of a level.
+
+    Such sums of one of these primes are no multiples of another.
+    """
+    monkeypatch.setattr(scenes, "EPOCH", 40)
+    monkeypatch.setattr(scenes, "HELD_OUT", 30)
+    classes = {7: (0, 1), 11: (2, 3), 13: (4, 5)}
+    splits = Splits(marked({level: classes[level] for level in (7, 11)}), marked({13: classes[13]}))
+    made = replace(find_data(name), digits=DataSet(name="marked", about="", loader=lambda *_: splits)).load()
+    train, validation, _ = hold_out(made, 10)
+    chance = torch.Generator().manual_seed(SHIFT)
+    for part, level in ((train, 7), (train.renewed(chance), 7), (validation, 11), (made.test, 13)):
+        assert part.images.flatten(1).any(1).all() and not (part.images % level).any()
+        assert part.labels is not None and {*part.labels.unique().tolist()} - {-1} == {*classes[level]}
+    for part in (made.train, made.train.renewed(chance)):
+        assert part.labels is not None and {*part.labels.unique().tolist()} - {-1} == {0, 1, 2, 3}
 
 
 def test_batch_is_float_between_zero_and_one() -> None:

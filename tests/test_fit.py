@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from stawm.data import ImageSet, Splits, batch_of
+from stawm.data.augment import augment
 from stawm.errors import DataError, TrainingError, UsageError
 from stawm.experiments.build import build
-from stawm.experiments.experiment import CnnConfig, Experiment, PolicyConfig
+from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, PolicyConfig
 from stawm.files import read_json
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
@@ -20,9 +21,11 @@ from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training import feed as feed_module
 from stawm.training import fit as fit_module
 from stawm.training.engine import generator_of, optimiser_for, seed_of, start_engine
+from stawm.training.feed import Feed
 from stawm.training.fit import fit
 from stawm.training.journal import Journal, Step, read_metrics
 from stawm.training.schedule import learning_rate
+from stawm.training.trainer import Trainer
 from tiny_model import heads, stawm
 from tiny_run import STEPS, TINY, digits, with_data, with_model, with_training
 from tiny_seed import SHIFT
@@ -176,6 +179,50 @@ def test_emitters_of_poses_learn_at_their_shares_of_the_rate():
         torch.testing.assert_close(before[name] - weight, torch.full_like(weight, moved), rtol=1e-3, atol=1e-6)
     assert {name for name, _ in model.named_parameters()} > {f"{part}.pose.bias" for part in shares}
     assert len(optimiser_for(model, TINY.training).param_groups) == 2
+
+
+@pytest.mark.parametrize("pose_share", [0.125, 0.0])
+def test_a_step_moves_emitters_by_their_shares_of_the_rate(pose_share: float):
+    """The first step of Adam moves a weight by the learning rate, unless next to no gradient reaches it."""
+    changes = {"pose_share": pose_share, "paste_share": 0.25, "learning_rate": 1e-2, "clip_norm": 0.0}
+    experiment = with_training(with_model(PLAIN, heads=heads(10, latent=2)), **changes)
+    trainer = Trainer(start_engine("cpu"), experiment, 2)
+    shares = {"policy.emitter": pose_share, "policy.inverse": 0.25}
+    batch = batch_of(digits(16).train, torch.arange(16))
+    with torch.no_grad():
+        for name, weight in trainer.model.named_parameters():
+            if name.endswith("pose.weight"):
+                weight.normal_(0, 0.1)
+    before = {name: weight.detach().clone() for name, weight in trainer.model.named_parameters()}
+    trainer.step(batch.images, batch.labels, 0)
+    reached = set[str]()
+    for name, weight in trainer.model.named_parameters():
+        part = ".".join(name.split(".")[:2])
+        if weight.grad is not None and weight.grad.abs().max() > 1e-5:
+            reached.add(part)
+            moved = (weight.detach() - before[name]).abs().max().item()
+            assert moved == pytest.approx(1e-2 * shares.get(part, 1), rel=0.01, abs=1e-7), name
+    assert reached > {*shares, "what.weight", "heads.draw"}
+
+
+def test_pictures_are_varied_as_the_settings_say_and_each_of_these_counts():
+    changes = {"strokes": 1.0, "rotate": 30.0, "warp": 1.0, "sampling": "bicubic", "shift": 3, "flip": True}
+    experiment = with_data(with_training(batch_size=16), jitter=0.3, **changes)
+    feed = Feed(experiment, digits(32), start_engine("cpu"))
+    order = torch.randperm(32, generator=generator_of(SHIFT, 5))
+    found = list(feed.batches(feed.of_epoch(5), 5, 0))
+    for step, (images, labels) in enumerate(found):
+        batch = batch_of(feed.train, order[16 * step : 16 * step + 16])
+        assert labels is not None and batch.labels is not None and torch.equal(labels, batch.labels)
+        chance = (SHIFT, 5, step, 0)
+        torch.testing.assert_close(
+            images, augment(batch.images, experiment.data, generator_of(*chance), batch.labels), rtol=0, atol=0
+        )
+        for name in (*changes, "jitter"):
+            usual = replace(experiment.data, **{name: getattr(DataConfig(rotate=0.0), name)})
+            other = augment(batch.images, usual, generator_of(*chance), batch.labels)
+            assert not torch.equal(other, images), name
+    assert len(found) == 2
 
 
 class TestNotFinite:

@@ -89,6 +89,20 @@ def test_cover_weighs_what_all_sketches_after_the_first_hide() -> None:
     assert "cover" not in Drawing(cover=0.1).terms(added, batch)
 
 
+def test_a_head_that_learns_pays_for_what_it_sampled_and_not_for_its_chances() -> None:
+    """Of three sketches that lie over each other; what is told of its masks is told of the chances."""
+    model = small(heads=heads(latent=2, canvas="bernoulli")).train()
+    drawn = model(IMAGES).answer("draw", Drawn)
+    masks, covers = drawn.painting.masks, drawn.painting.covers
+    assert masks is not None and covers is not None and ((masks > 0).sum(1) > 1).any()
+    hidden, likely = (float(part[:, 1:].detach().sum()) / 2 for part in (covers, masks))
+    batch = Batch(IMAGES, None, masks[:, -1, 0] >= 0.5)
+    assert Drawing(cover=1.0).terms(drawn, batch)["cover"].item() == pytest.approx(hidden)
+    assert hidden != pytest.approx(likely, rel=1e-4)
+    assert ((covers[:, -1, 0] >= 0.5) != batch.masks).any()
+    assert Drawing().scores(drawn, batch)["iou_last"].tolist() == [1.0, 1.0]
+
+
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_both_divergences_are_the_closed_form_in_values_and_gradients(batch: int, glimpses: int, latent: int) -> None:

@@ -2,18 +2,23 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import stawm
-from stawm.data import batch_of
+from stawm.data import ImageSet, batch_of
 from stawm.errors import UsageError
+from stawm.model.heads.head import Batch
+from stawm.training import batch_norm
 from stawm.training.batch_norm import norms_of, settle
 from stawm.training.engine import start_engine
 from stawm.training.fit import fit
+from stawm.vision.norms import GlimpseNorm
 from tiny_model import stawm as tiny
-from tiny_run import TINY, digits, with_model, with_training
+from tiny_run import TINY, digits, with_data, with_model, with_training
 
 
 def test_statistics_become_those_of_the_pictures_as_they_are() -> None:
@@ -56,6 +61,43 @@ def test_a_run_settles_once_at_its_end_and_a_resumed_one_ends_the_same(tmp_path:
     assert last.held_out["terms"] == settled[1].held_out["terms"]
     again = stawm.load(tmp_path / "stopped").state_dict()
     assert all(torch.equal(other[name], again[name]) for name in other)
+
+
+def test_a_run_settles_on_batches_of_the_digits_that_it_learns_from_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mean and variance of every norm, by hand, over three batches of neither validation nor held-out digits."""
+    drawn: list[Tensor] = []
+
+    def spy(pictures: ImageSet, indices: Tensor, device: Any) -> Batch:
+        assert torch.equal(pictures.images, data.train.images[:40])
+        drawn.append(indices)
+        return batch_of(pictures, indices, device)
+
+    data = digits(45, 8)
+    monkeypatch.setattr(batch_norm, "batch_of", spy)
+    list(fit(with_data(with_training(epochs=1, batch_size=8, settle=3), hold_out=5, rotate=90.0), tmp_path, data=data))
+    order = torch.cat(drawn)
+    assert [len(indices) for indices in drawn] == [8] * 3 and len(order.unique()) == 24
+    assert (order.diff() < 0).any() and (order >= 24).any(), "not the first digits, one after another"
+
+    model = stawm.load(tmp_path)
+    norms, seen = norms_of(model), dict[tuple[GlimpseNorm, int], list[Tensor]]()
+
+    def given(norm: GlimpseNorm, arguments: tuple[Tensor, int]) -> None:
+        maps, glimpse = arguments
+        seen.setdefault((norm, glimpse), []).append(maps.transpose(0, 1).flatten(1))
+
+    kept = {norm: (norm.running_mean.clone(), norm.running_var.clone()) for norm in norms}
+    for norm in norms:
+        norm.train().register_forward_pre_hook(given)
+    for indices in drawn:
+        model(data.train.images[indices].float() / 255)
+    assert len(seen) == sum(norm.glimpses for norm in norms) > len(norms)
+    for (norm, glimpse), batches in seen.items():
+        mean, var = (part[glimpse] for part in kept[norm])
+        torch.testing.assert_close(mean, torch.stack([maps.mean(1) for maps in batches]).mean(0), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(var, torch.stack([maps.var(1) for maps in batches]).mean(0), rtol=1e-4, atol=1e-5)
 
 
 def test_a_model_without_batch_norm_has_nothing_to_settle(tmp_path: Path) -> None:

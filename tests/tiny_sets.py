@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from stawm.data.data_set import DATA_SETS
 from stawm.data.fetch import FetchedSet
+from stawm.data.image_set import ImageSet, image_set
 from stawm.data.published import Download
 from stawm.data.sets.cifar10 import CIFAR10
 from stawm.data.sets.mnist import FASHION_MNIST, MNIST
@@ -74,6 +76,13 @@ def tiny_cifar(site: str = "http://127.0.0.1:9/") -> Tiny:
         labels = np.arange(4, dtype=np.uint8)[:, None]
         files[name] = np.concatenate([labels, draw.integers(0, 256, (4, 3072), np.uint8)], axis=1).tobytes()
     return tiny(CIFAR10, files, site, CIFAR10.downloads)
+
+
+def marked(classes: Mapping[int, tuple[int, ...]], count: int = 10) -> ImageSet:
+    """So many digits of each level, which all of their pixels have, and of the classes of that level, in turn."""
+    levels = torch.tensor([*classes], dtype=torch.uint8).repeat_interleave(count).view(-1, 1, 1, 1)
+    labels = [own[number % len(own)] for own in classes.values() for number in range(count)]
+    return image_set("marked", levels.repeat(1, 1, 28, 28), torch.tensor(labels), tuple("0123456789"))
 
 
 def packed(content: bytes) -> bytes:
