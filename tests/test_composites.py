@@ -93,7 +93,7 @@ def test_what_is_held_out_is_made_of_other_pictures_and_always_the_same(splits: 
 
 
 def test_each_part_has_the_garments_and_photographs_of_its_own_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told by pixels: black photographs of three levels, all below those of cloth, and garments of three sizes.
+    """Told by pixels: dark photographs of three levels, all below those of cloth, and garments of three sizes.
 
     A garment of s pixels is drawn from 32 / 28 to 60 / 28 times as large, soft for half a pixel of its own all round.
     """
