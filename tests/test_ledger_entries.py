@@ -87,6 +87,7 @@ def test_the_chains_are_those_that_were_run():
             for seed in range(3)
         },
         **{f"cifar10-vae-256-self-supervised{seed}": ["cifar10-vae-256"] for seed in ("", "-1", "-2")},
+        **{f"cifar10-vae-256-self-supervised-seed{seed}": ["cifar10-vae-256-seed0"] for seed in range(3)},
         "mnist-self-supervised-unit-seed0": ["mnist-draw-6-fast-unit-seed0"],
         "mnist-self-supervised-fast-seed0": ["mnist-draw-6-fast-apart-seed0"],
         "self-supervised-dropout-0.5": [six],
