@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 import stawm
-from stawm.data import ImageSet, batch_of
+from stawm.data import ImageSet, batch_of, load_data
 from stawm.errors import UsageError
+from stawm.experiments.experiment import CnnConfig, PolicyConfig
+from stawm.experiments.presets import preset
 from stawm.model.heads.head import Batch
 from stawm.training import batch_norm
 from stawm.training.batch_norm import norms_of, settle
@@ -18,7 +20,7 @@ from stawm.training.engine import start_engine
 from stawm.training.fit import fit
 from stawm.vision.norms import GlimpseNorm
 from tiny_model import stawm as tiny
-from tiny_run import TINY, digits, with_data, with_model, with_training
+from tiny_run import TINY, digits, some, with_data, with_model, with_training
 
 
 def test_statistics_become_those_of_the_pictures_as_they_are() -> None:
@@ -43,6 +45,23 @@ def test_batches_count_alike() -> None:
     settle(model, pictures, with_training(batch_size=8, settle=3), start_engine("cpu"))
     assert len(seen) == 3
     torch.testing.assert_close(first.running_mean[0], torch.stack(seen).mean(0))
+
+
+def test_both_pictures_of_a_pair_count_alike() -> None:
+    """As in training, where the statistics of one layer follow both; later batches do not outweigh earlier ones."""
+    context = CnnConfig(filters=(4, 8), strides=(2, 2))
+    base = with_model(preset("scenes-4-change"), context=context, overview=1, policy=PolicyConfig())
+    model, pictures = tiny(base.model), some(load_data(base.data.name).train, 24)
+    layers = (norms_of(model.context)[0], norms_of(model.glimpse)[0])
+    seen: list[tuple[object, int, torch.Tensor]] = []
+    for layer in layers:
+        layer.register_forward_pre_hook(lambda met, given: seen.append((met, given[1], given[0].mean((0, 2, 3)))))
+    settle(model, pictures, with_training(base, batch_size=8, settle=3), start_engine("cpu"))
+    for layer in layers:
+        for glimpse in range(layer.glimpses):
+            means = [mean for met, number, mean in seen if met is layer and number == glimpse]
+            assert len(means) == 2 * 3
+            torch.testing.assert_close(layer.running_mean[glimpse], torch.stack(means).mean(0))
 
 
 def test_a_run_settles_once_at_its_end_and_a_resumed_one_ends_the_same(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Precise batch norm: running statistics taken anew, from pictures as they are and not as augmentation made them."""
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -32,19 +34,34 @@ def settle(model: nn.Module, pictures: ImageSet, experiment: Experiment, engine:
     """Replace the running statistics of `model` by their plain mean over some batches of unvaried `pictures`.
 
     Rotated and warped digits are blurred by interpolation, so the statistics of training do not quite fit sharp ones.
-    Every process takes its share of each batch, as in training.
+    Every process takes its share of each batch, as in training. A model that compares looks at two pictures with the
+    same statistics: those of both count alike.
     """
     norms, training = norms_of(model), experiment.training
     momentum = [norm.momentum for norm in norms]
+    counts = [norm.register_forward_pre_hook(_counting(), with_kwargs=True) for norm in norms]
     order = torch.randperm(len(pictures), generator=generator_of(experiment.seed, training.epochs, training.settle))
     batch = min(training.batch_size, len(pictures)) // engine.world_size * engine.world_size
     model.eval()
     for norm in norms:
         norm.train()
-    for count, indices in enumerate(order[: len(order) // batch * batch].split(batch)[: training.settle], 1):
-        for norm in norms:
-            norm.momentum = 1 / count
+    for indices in order[: len(order) // batch * batch].split(batch)[: training.settle]:
         model(batch_of(pictures, indices[engine.global_rank :: engine.world_size], engine.device).images)
-    for norm, usual in zip(norms, momentum, strict=True):
+    for norm, usual, count in zip(norms, momentum, counts, strict=True):
+        count.remove()
         norm.momentum = usual
     model.eval()
+
+
+def _counting() -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+    """A hook that makes running statistics the plain mean over all batches that a layer meets, look by look."""
+    met: Counter[int] = Counter()
+
+    def count(norm: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        assert isinstance(norm, GlimpseNorm)
+        glimpse = named.get("glimpse", given[1] if len(given) > 1 else 0)
+        look = min(glimpse, norm.glimpses - 1)
+        met[look] += 1
+        norm.momentum = 1 / met[look]
+
+    return count
