@@ -17,6 +17,7 @@ from stawm.experiments.experiment import CnnConfig, DataConfig, Experiment, Poli
 from stawm.files import read_json
 from stawm.model.heads.classify import Classification
 from stawm.model.heads.head import Batch
+from stawm.model.policy import Poses
 from stawm.store.checkpoint import list_checkpoints, newest_checkpoint
 from stawm.training import feed as feed_module
 from stawm.training import fit as fit_module
@@ -160,6 +161,24 @@ def test_matrices_decay_and_vectors_do_not(optimiser: str):
     assert id(model.what.bias) in groups[0.0]
     assert id(model.memory.shift) in groups[0.0]
     assert sum(map(len, groups.values())) == len(list(model.parameters()))
+
+
+@pytest.mark.parametrize("poses", ["affine", "salient"])
+def test_starts_of_glimpses_do_not_decay_and_keep_their_place(poses: Poses):
+    """Without a gradient only decay moves weights; the order, by which checkpoints are stored, has matrices first."""
+    model = stawm(replace(TINY.model, heads=heads(10, latent=2), policy=PolicyConfig(starts="grid", poses=poses)))
+    made = optimiser_for(model, replace(TINY.training, optimiser="adamw", weight_decay=0.5))
+    named = dict(model.named_parameters())
+    before = {name: weight.detach().clone() for name, weight in named.items()}
+    for weight in named.values():
+        weight.grad = torch.zeros_like(weight)
+    made.step()
+    moved = {name for name, weight in named.items() if not torch.equal(weight, before[name])}
+    starts = {name for name in named if name.endswith(".starts")}
+    assert "policy.emitter.starts" in starts and ("policy.inverse.starts" in starts) == (poses == "affine")
+    assert moved == {name for name, was in before.items() if was.dim() > 1 and was.any()} - starts
+    order = [id(weight) for group in made.param_groups for weight in group["params"]]
+    assert order == [id(each) for many in (True, False) for each in named.values() if (each.dim() > 1) == many]
 
 
 def test_emitters_of_poses_learn_at_their_shares_of_the_rate():

@@ -3,6 +3,7 @@
 import atexit
 import hashlib
 import os
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 EMITTER, INVERSE = "policy.emitter", "policy.inverse"
 """What chooses where to look, and where sketches are pasted."""
+STARTS = ".starts"
+"""How the names of learnt starts of glimpses end."""
 
 
 def start_engine(accelerator: str = "auto", precision: str = "32") -> "Fabric":
@@ -85,26 +88,29 @@ def generator_of(*numbers: int) -> torch.Generator:
 
 
 def optimiser_for(model: nn.Module, config: TrainingConfig, *, fused: bool = True) -> torch.optim.Adam:
-    """Adam or AdamW over the weights that learn; matrices decay, biases, norms and rates do not.
+    """Adam or AdamW over the weights that learn; matrices decay; biases, norms, rates and starts of glimpses do not.
 
+    A start is a place, and decay would pull it to the middle. It stays among the matrices, in a group of its own, for
+    the state of the optimiser is stored by the order of all weights: checkpoints from before still fit.
     Each group has its `share` of the learning rate (a learning-rate multiplier): `config.pose_share` for the emitter of
     poses, `config.paste_share` for that of inverse poses, else 1. Fused: the same numbers, faster on a CPU; a fused one
     cannot be clipped where losses are scaled (16-mixed).
     """
     shares = {EMITTER: config.pose_share, INVERSE: config.paste_share}
     learning = [
-        (shares.get(".".join(name.split(".")[:2]), 1.0), weight)
+        (shares.get(".".join(name.split(".")[:2]), 1.0), name.endswith(STARTS), weight)
         for name, weight in model.named_parameters()
         if weight.requires_grad
     ]
     groups = []
     for share in dict.fromkeys((1.0, *shares.values())):
-        part = [weight for own, weight in learning if own == share]
-        for decay, is_matrix in ((config.weight_decay, True), (0.0, False)):
-            params = [weight for weight in part if (weight.dim() > 1) == is_matrix]
-            groups.append({"params": params, "weight_decay": decay, "share": share})
+        for is_matrix in (True, False):
+            part = [each for each in learning if each[0] == share and (each[2].dim() > 1) == is_matrix]
+            for is_start, run in groupby(part, lambda each: each[1]):
+                decay = config.weight_decay if is_matrix and not is_start else 0.0
+                groups.append({"params": [weight for *_, weight in run], "weight_decay": decay, "share": share})
     kind = torch.optim.AdamW if config.optimiser == "adamw" else torch.optim.Adam
-    return kind([group for group in groups if group["params"]], lr=config.learning_rate, fused=fused)
+    return kind(groups, lr=config.learning_rate, fused=fused)
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
