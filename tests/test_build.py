@@ -13,7 +13,8 @@ from stawm.memory.activations import activation_for
 from stawm.memory.hebb_rosenblatt import HebbRosenblattConfig
 from stawm.model.emitters import Emitter
 from stawm.model.heads.draw import Drawing
-from stawm.model.policy import Starts
+from stawm.model.heads.question import QuestionConfig
+from stawm.model.policy import Starts, start_centres
 from stawm.model.stawm import Stawm
 from stawm.vision.canvas import AdditionCanvas, BernoulliCanvas
 from stawm.vision.encoders import ConvEncoder
@@ -76,6 +77,18 @@ def test_starts_may_be_taken_far_first() -> None:
     inward = stawm(replace(SMALL, glimpses=5, glimpse_scale=0.5, policy=policy))
     assert isinstance(inward.policy.emitter, Emitter) and inward.policy.emitter.larger is not None
     torch.testing.assert_close(inward.policy.emitter.larger.detach(), torch.tensor([0.5, 0.0, 0.25, 0.375, 0.125]))
+
+
+@pytest.mark.parametrize("starts", ["grid", "outward"])
+def test_starts_lie_over_one_of_two_pictures(starts: Starts) -> None:
+    """An image of 24 × 12 that holds two is looked at as two squares: eight glimpses lie in three rows, not in four."""
+    config = replace(SMALL, glimpses=8, policy=PolicyConfig(starts=starts))
+    pair = replace(config, image=ImageConfig(height=24, width=12), heads={"change": QuestionConfig()})
+    for one in (config, pair):
+        emitter = stawm(one).policy.emitter
+        assert isinstance(emitter, Emitter) and emitter.starts is not None
+        torch.testing.assert_close(emitter.starts.detach(), start_centres(8, starts, aspect=1.0))
+        assert emitter.starts[:, 1].unique().numel() == 3
 
 
 @pytest.mark.parametrize("policy", [PolicyConfig(far_first=True), PolicyConfig("scan", "grid", far_first=True)])

@@ -142,10 +142,10 @@ def _stawm(config: ModelConfig) -> Stawm:
 def _policy(config: ModelConfig, context: Encoder | Overview | FixedOverview, draws: bool) -> Policy | Scan:
     """Who decides where to look."""
     policy, scale = config.policy, config.glimpse_scale
-    aspect = config.image.width / config.image.height
+    _, height, width = config.picture
     if policy.kind == "learnt":
         apart, inward = policy.starts not in ("one", "inward"), policy.starts == "inward"
-        starts = start_centres(config.glimpses, policy.starts, aspect) if apart else None
+        starts = start_centres(config.glimpses, policy.starts, width / height) if apart else None
         sizes = start_sizes(config.glimpses, scale) if inward else None
         if policy.far_first:
             starts = None if starts is None else starts[far_first(starts)]
@@ -154,7 +154,7 @@ def _policy(config: ModelConfig, context: Encoder | Overview | FixedOverview, dr
         size, dropout = config.hidden_size, config.dropout
         options = {"draws": draws, "scale": scale, "starts": starts, "sizes": sizes, "cells": cells}
         return Policy(context.features, size, dropout, **options)
-    cells = cell_poses(policy.rows, policy.columns, *config.picture[1:]) if policy.kind == "scan" else None
+    cells = cell_poses(policy.rows, policy.columns, height, width) if policy.kind == "scan" else None
     options = {"glimpses": config.glimpses, "order": policy.order, "draws": draws, "scale": scale}
     return Scan(config.hidden_size, cells, **options)
 
