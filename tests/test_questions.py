@@ -120,8 +120,12 @@ def test_every_answer_counts_alike_whatever_the_batches() -> None:
     model, scenes = build(preset("scenes-4-ask").model), load_data("scenes:2x2+4:1-4").test
     assert scenes.labels is not None
     few = replace(scenes, images=scenes.images[:40], labels=scenes.labels[:40])
-    whole, parts = (evaluate(model, few, batch_size=size)["scores"] for size in (40, 3))
-    assert parts == pytest.approx(whole, abs=1e-6)
+    whole, parts = (evaluate(model, few, batch_size=size) for size in (40, 3))
+    assert parts["scores"] == pytest.approx(whole["scores"], abs=1e-6)
+    forgotten = [name for name in whole if name.endswith("_forgotten_after_glimpse")]
+    assert forgotten == ["identify_forgotten_after_glimpse", "detect_forgotten_after_glimpse"]
+    for name in forgotten:
+        assert parts[name] == pytest.approx(whole[name], abs=1e-6) and len(whole[name]) == 6
 
 
 def test_the_answer_comes_out_of_the_memory(learnt: tuple[Stawm, Batch, list[float]]) -> None:

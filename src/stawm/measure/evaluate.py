@@ -68,7 +68,7 @@ def evaluate(
                 measured = {name: float(one) for name, one in _measures(model, answered, batch, judges).items()}
                 _check_finite(measured, model, images.name)
                 measured |= _gaps(answered, batch, trust) | _stops(answered, batch, trust, until)
-                counts = {SCORE + name: count for name, count in judges.judged(answered, batch).items()}
+                counts = _counts(answered, batch, judges)
                 for name, one in measured.items():
                     add(sums, {name: one}, counts.get(name, len(indices)) * (place % world == rank))
     return _result(all_reduced(engine, sums))
@@ -133,6 +133,14 @@ def _measures(model: Learning, answered: Answered, batch: Batch, judge: Judge) -
     for name, scores in judge.after_each(answered, batch).items():
         measures |= {f"{AFTER}{name}/{place}": mean for place, mean in enumerate(scores.double().mean(0), 1)}
     return measures
+
+
+def _counts(answered: Answered, batch: Batch, judge: Judge) -> dict[str, float]:
+    """How much the batch counts in those measures that are not means over its images, by prefixed name."""
+    counts = {SCORE + name: count for name, count in judge.judged(answered, batch).items()}
+    for name, judged in judge.judged_after_each(answered, batch).items():
+        counts |= {f"{AFTER}{name}/{place}": count for place, count in enumerate(judged.tolist(), 1)}
+    return counts
 
 
 def _gaps(answered: Answered, batch: Batch, trust: Trust | None) -> dict[str, float]:

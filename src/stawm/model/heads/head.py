@@ -133,6 +133,10 @@ class Objective(ABC):
         """Scores for each image after each glimpse, where the answer has them."""
         return {}
 
+    def judged_after_each(self, answer: Any, batch: Batch) -> dict[str, Float[Tensor, " glimpse"]]:
+        """How much a batch counts in the mean of such a score after each glimpse, if not by its pictures."""
+        return {}
+
 
 class Query(nn.Module):
     """A query of the memory from the context; the context learns nothing from it (its gradient is stopped)."""
@@ -230,6 +234,10 @@ class Judge:
     def after_each(self, episode: Answered, batch: Batch) -> dict[str, Float[Tensor, "batch glimpse"]]:
         """The scores of all heads after each glimpse."""
         return _joined(part.after_each(episode.answers[name], batch) for name, part in self.objectives.items())
+
+    def judged_after_each(self, episode: Answered, batch: Batch) -> dict[str, Float[Tensor, " glimpse"]]:
+        """How much the batch counts in those of these scores that are not means over pictures."""
+        return _joined(part.judged_after_each(episode.answers[name], batch) for name, part in self.objectives.items())
 
 
 def known_scores() -> dict[str, Score]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from stawm.errors import DataError
@@ -167,12 +167,20 @@ class AskedAboutCells(Asked):
 
     def after_each(self, answer: Told, batch: Batch) -> dict[str, Float[Tensor, "batch glimpse"]]:
         """`NAME_forgotten`: the share of wrong answers, at the end, about what was looked at in each glimpse."""
+        return {name: _shares(wrong, judged) for name, (wrong, judged) in self._looked_at(answer, batch).items()}
+
+    def judged_after_each(self, answer: Told, batch: Batch) -> dict[str, Float[Tensor, " glimpse"]]:
+        """As many as cells with an answer were looked at in this glimpse."""
+        return {name: judged.sum(0).float() for name, (_, judged) in self._looked_at(answer, batch).items()}
+
+    def _looked_at(self, answer: Told, batch: Batch) -> dict[str, tuple[Bool[Tensor, "batch glimpse"], ...]]:
+        """Whether the answer about what was looked at is wrong, and whether it is judged."""
         if answer.looked is None:
             return {}
         wrong, known = self._wrong(answer, batch)
         seen = answer.looked.clamp_min(0)
         inside = known.gather(1, seen) & (answer.looked >= 0)
-        return {f"{self.name}_forgotten": _shares((wrong.gather(1, seen) & inside).float(), inside.float())}
+        return {f"{self.name}_forgotten": (wrong.gather(1, seen) & inside, inside)}
 
 
 def cells_of(poses: Float[Tensor, "batch glimpse 2 3"], rows: int, columns: int) -> Int[Tensor, "batch glimpse"]:
