@@ -75,6 +75,7 @@ def test_the_term_is_the_crowding_times_its_weight() -> None:
     [
         with_model(with_training(spread=1.0), policy=PolicyConfig(kind="random")),
         with_model(with_training(spread=1.0), glimpses=1),
+        with_training(spread=1.0, glimpses=(1, 2)),
         with_training(spread=1.0, learns="classify", start_from="somewhere"),
     ],
 )

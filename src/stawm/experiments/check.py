@@ -44,8 +44,12 @@ def check(experiment: Experiment) -> None:
             f"training.spread={training.spread:g} cannot be used: it keeps apart glimpses whose places are learnt, and "
             "here none are; leave it at 0"
         )
-    if training.spread and experiment.model.glimpses < 2:
-        raise UsageError(f"training.spread={training.spread:g} is about several glimpses; give two or more")
+    if training.spread and (fewest := min(training.glimpses or (experiment.model.glimpses,))) < 2:
+        where = "a part of training.glimpses" if training.glimpses else "model.glimpses"
+        raise UsageError(
+            f"training.spread={training.spread:g} keeps several glimpses apart, and {where} is {fewest}; give two or "
+            "more, or leave the spread at 0"
+        )
     _check_parts(experiment)
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
