@@ -75,6 +75,7 @@ def test_the_generator_decides_all_and_without_strokes_draws_nothing() -> None:
 def test_other_pictures_than_digits_are_refused() -> None:
     digits = load_data("mnist-5k").test
     check_digits(digits)
-    for other in (replace(digits, classes=("cat", "dog")), replace(digits, labels=None)):
+    scenes = load_data("scenes:2x2:4").test
+    for other in (replace(digits, classes=("cat", "dog")), replace(digits, labels=None), scenes):
         with pytest.raises(UsageError, match=r"data\.strokes"):
             check_digits(other)

@@ -32,7 +32,8 @@ Points = Float[Tensor, "batch 2"]
 
 def check_digits(pictures: ImageSet) -> None:
     """Refuse pictures that are not digits: on others, strokes of digits mean nothing."""
-    if pictures.classes != DIGITS or pictures.labels is None or pictures.images.shape[1] != 1:
+    known = pictures.labels is not None and pictures.labels.dim() == 1
+    if pictures.classes != DIGITS or not known or pictures.images.shape[1] != 1:
         raise UsageError(f"data.strokes is for digits with their labels, and {pictures.name} is not; leave it at 0")
 
 

@@ -14,9 +14,15 @@ NORMED = ("norm3", "mobilenet-v2")
 ANY_SIZE = ("mobilenet-v2",)
 """Blocks whose features are averaged over their maps, so that they take glimpses of any size."""
 
+MOVES = ("rotate", "warp", "shift", "flip", "strokes")
+"""Settings of the data by which what is in a picture goes elsewhere."""
 
-def check(experiment: Experiment) -> None:
-    """Refuse the first setting that is out of range, or does not go with the others."""
+
+def check(experiment: Experiment, *, begun: bool = False) -> None:
+    """Refuse the first setting that is out of range, or does not go with the others.
+
+    A run that has `begun` may go on with settings that do nothing, or do harm unseen; a new one may not.
+    """
     check_types(experiment, Experiment, "`preset(name)`")
     check_ranges({part: getattr(experiment, part) for part in ("data", "training")})
     check_model(experiment.model)
@@ -51,6 +57,8 @@ def check(experiment: Experiment) -> None:
             "more, or leave the spread at 0"
         )
     _check_parts(experiment)
+    if not begun:
+        _check_moved(experiment)
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(
@@ -61,6 +69,20 @@ def check(experiment: Experiment) -> None:
         raise UsageError(
             f"training.settle={training.settle} cannot be used: it takes the statistics of batch norm anew from so "
             "many batches, in a model that has batch norm; leave it at 0"
+        )
+
+
+def _check_moved(experiment: Experiment) -> None:
+    """Refuse to move what is in a picture where the answers tell places, which labels would then name wrongly."""
+    training, data, heads = experiment.training, experiment.data, experiment.model.heads
+    learning = heads if training.learns == ALL else (training.learns,)
+    bound = next((name for name in learning if HEADS[name].places or HEADS[name].compares), None)
+    moving = next((name for name in MOVES if getattr(data, name)), None)
+    if bound and moving:
+        value = getattr(data, moving)
+        raise UsageError(
+            f"data.{moving}={value} moves what is in a picture, and the head {bound} learns where it is from labels "
+            f"that stay as they are; give --data.{moving} {type(value)(0)}"
         )
 
 

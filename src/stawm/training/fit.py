@@ -166,7 +166,7 @@ def _experiment(wanted: Experiment | None, run: Path, resume: bool) -> Experimen
     if resume:
         stored = checkpoints.experiment_of(run, resume=True)
         checkpoints.check_same(wanted or stored, stored, run)
-        check(stored)
+        check(stored, begun=True)
         return stored
     checkpoints.check_free(run)
     if wanted is None:

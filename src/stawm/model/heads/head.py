@@ -182,6 +182,8 @@ class Head(nn.Module, ABC):
     compares: ClassVar[bool] = False
     """Whether a second picture is shown, and its codes are the queries: an image is then two pictures, one above the
     other."""
+    places: ClassVar[bool] = False
+    """Whether labels tell it what is where in a picture, in which nothing may then be moved."""
     reads: ClassVar[Literal["intermediate", "terminal"]] = "intermediate"
     """Whether it is asked after every glimpse, or once at the end: its `recalls` may then be the last one alone."""
     query: nn.Module

@@ -72,6 +72,7 @@ class QuestionHead(Head, ABC):
     """Two layers from what a question recalls to the answer."""
 
     Config: ClassVar[type[HeadConfig]] = QuestionConfig
+    places = True
     reads = "terminal"
 
     def __init__(self, config: QuestionConfig, memory: int, questions: int, answers: int, dropout: float) -> None:

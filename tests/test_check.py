@@ -1,0 +1,44 @@
+"""What does nothing, or does harm unseen, is refused before a run begins, in one line that says what to do."""
+
+from typing import Any
+
+import pytest
+
+from stawm.errors import UsageError
+from stawm.experiments.check import check
+from stawm.experiments.experiment import Experiment
+from stawm.experiments.presets import preset
+from tiny_run import TINY, with_data, with_model
+
+
+def refused(experiment: Experiment) -> str:
+    """The line that refuses a new run of it, which one that has begun does not meet."""
+    check(experiment, begun=True)
+    with pytest.raises(UsageError) as refusal:
+        check(experiment)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "cure"),
+    [
+        ({"rotate": 20.0}, "--data.rotate 0"),
+        ({"warp": 1.5}, "--data.warp 0"),
+        ({"shift": 4}, "--data.shift 0"),
+        ({"flip": True}, "--data.flip False"),
+        ({"strokes": 0.5}, "--data.strokes 0"),
+    ],
+)
+@pytest.mark.parametrize(("name", "head"), [("scenes-4-ask", "identify"), ("scenes-4-change", "change")])
+def test_nothing_is_moved_where_labels_tell_places(name: str, head: str, change: dict[str, Any], cure: str) -> None:
+    told = refused(with_data(preset(name), **change))
+    assert told.startswith(f"data.{next(iter(change))}=") and f"the head {head} " in told and cure in told
+
+
+def test_what_moves_nothing_and_heads_without_places_are_free() -> None:
+    known = preset("scenes-4-ask")
+    check(with_data(known, jitter=0.2))
+    drawing = with_model(known, heads={"draw": known.model.heads["draw"]})
+    check(with_data(drawing, rotate=20.0, flip=True))
+    check(with_data(TINY, rotate=20.0, shift=2))
