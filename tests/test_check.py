@@ -8,7 +8,7 @@ from stawm.errors import UsageError
 from stawm.experiments.check import check
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import preset
-from tiny_run import TINY, with_data, with_model
+from tiny_run import TINY, with_data, with_model, with_training
 
 
 def refused(experiment: Experiment) -> str:
@@ -42,3 +42,16 @@ def test_what_moves_nothing_and_heads_without_places_are_free() -> None:
     drawing = with_model(known, heads={"draw": known.model.heads["draw"]})
     check(with_data(drawing, rotate=20.0, flip=True))
     check(with_data(TINY, rotate=20.0, shift=2))
+
+
+@pytest.mark.parametrize(
+    ("varied", "stored"), [({}, True), ({"rotate": 5.0, "views": 3}, True), ({"rotate": 5.0}, False)]
+)
+def test_digits_are_not_turned_anew_where_what_was_made_of_them_is_stored(varied: dict[str, Any], stored: bool) -> None:
+    frozen = with_training(preset("mnist-5k-cluttered-60"), learns="classify", start_from="somewhere")
+    turned = with_data(frozen, **{"rotate": 0.0, "turn": 15.0, **varied})
+    check(with_data(turned, turn=0.0))
+    if stored:
+        assert "--data.turn 0" in refused(turned)
+    else:
+        check(turned)

@@ -59,6 +59,11 @@ def check(experiment: Experiment, *, begun: bool = False) -> None:
     _check_parts(experiment)
     if not begun:
         _check_moved(experiment)
+        if data.turn and frozen and (data.views or not data.varies):
+            raise UsageError(
+                f"data.turn={data.turn:g} turns digits anew in every epoch, but of a frozen model what it makes of the "
+                "pictures as they are, or of views of them, is stored once; give --data.turn 0"
+            )
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(
