@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from stawm.cli.overrides import override
 from stawm.errors import UsageError
 from stawm.experiments.check import check
-from stawm.experiments.experiment import Experiment
+from stawm.experiments.experiment import CnnConfig, Experiment
 from stawm.experiments.presets import preset
+from tiny_model import heads
 from tiny_run import TINY, with_data, with_model, with_training
 
 
@@ -55,3 +57,43 @@ def test_digits_are_not_turned_anew_where_what_was_made_of_them_is_stored(varied
         assert "--data.turn 0" in refused(turned)
     else:
         check(turned)
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "value"),
+    [
+        (["--model.glimpses", "4"], "model.glimpses", "8"),
+        (["--model.memory.size", "64"], "model.memory.size", "256"),
+        (["--model.policy.starts", "grid"], "model.policy.starts", "one"),
+        (["--model.dropout", "0.1"], "model.dropout", "0.5"),
+        (["--training.pose-share", "0.1"], "training.pose_share", "1"),
+    ],
+)
+def test_what_does_nothing_in_a_vae_is_not_changed(flags: list[str], name: str, value: str) -> None:
+    told = refused(override(preset("cifar10-vae"), flags))
+    assert told == f"the β-VAE has no use for {name}; leave it as cifar10-vae has it: {value}"
+
+
+def test_a_vae_keeps_the_settings_of_the_model_that_it_is_compared_with() -> None:
+    """So that nothing but the kind differs; and what it is built from may be anything."""
+    check(override(preset("cifar10-draw-16"), ["--model.kind", "vae"]))
+    check(with_model(TINY, kind="vae", heads=heads(latent=2)))
+    flags = [
+        "--model.glimpse.filters",
+        "8",
+        "16",
+        "--model.glimpse.strides",
+        "2",
+        "2",
+        "--model.heads.draw.latent",
+        "3",
+    ]
+    check(override(preset("cifar10-vae"), [*flags, "--data.jitter", "0.1", "--training.epochs", "3", "--seed", "2"]))
+
+
+def test_a_vae_has_no_batch_norm_in_networks_that_it_does_not_have() -> None:
+    plain = CnnConfig(filters=(8,), strides=(2,), block="plain4")
+    config = with_model(with_training(settle=2), kind="vae", heads=heads(latent=2), context=CnnConfig())
+    check(with_model(config, glimpse=CnnConfig()))
+    with pytest.raises(UsageError, match=r"training\.settle=2"):
+        check(with_model(config, glimpse=plain))

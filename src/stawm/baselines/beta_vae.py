@@ -26,6 +26,7 @@ class BetaVae(Rival):
     """
 
     title, does, must, may, alone = "the β-VAE", "draws, and may classify", ("draw",), ("classify",), ("classify",)
+    uses, inherits = ("glimpse",), True
 
     def __init__(self, encoder: Encoder, decoder: ConvDecoder, *, latent: int, classes: int = 0) -> None:
         """A model of `latent` numbers between an encoder and its mirror; with `classes`, a linear classifier of μ."""

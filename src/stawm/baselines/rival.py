@@ -94,6 +94,8 @@ class Rival(nn.Module, ABC):
     """Whether it takes glimpses."""
     uses: ClassVar[tuple[str, ...] | None] = None
     """The settings of a model, besides `COMMON`, that it is built from; others are refused. None: whatever is set."""
+    inherits: ClassVar[bool] = False
+    """Whether it may keep those others as the model has them that it is compared with, though they do nothing."""
     takes: Takes
     """The pictures that it takes."""
 

@@ -6,6 +6,7 @@ from stawm.baselines.rival import COMMON, RIVALS, RivalConfig
 from stawm.data.image_set import ImageSet
 from stawm.errors import CheckpointError, DataError, UsageError
 from stawm.experiments.experiment import ALL, STAWM, Experiment, ModelConfig, record_from_dict
+from stawm.experiments.recipe import changes, own_preset, told_value
 from stawm.model.heads.head import HEADS
 from stawm.ranges import check_ranges
 
@@ -16,6 +17,8 @@ ANY_SIZE = ("mobilenet-v2",)
 
 MOVES = ("rotate", "warp", "shift", "flip", "strokes")
 """Settings of the data by which what is in a picture goes elsewhere."""
+EMITTERS = ("training.pose_share", "training.paste_share")
+"""Settings about what chooses where to look and where to paste."""
 
 
 def check(experiment: Experiment, *, begun: bool = False) -> None:
@@ -58,6 +61,7 @@ def check(experiment: Experiment, *, begun: bool = False) -> None:
         )
     _check_parts(experiment)
     if not begun:
+        _check_idle(experiment)
         _check_moved(experiment)
         if data.turn and frozen and (data.views or not data.varies):
             raise UsageError(
@@ -75,6 +79,20 @@ def check(experiment: Experiment, *, begun: bool = False) -> None:
             f"training.settle={training.settle} cannot be used: it takes the statistics of batch norm anew from so "
             "many batches, in a model that has batch norm; leave it at 0"
         )
+
+
+def _check_idle(experiment: Experiment) -> None:
+    """Refuse to change what does nothing in a rival that only inherits it."""
+    kind = experiment.model.kind
+    if kind == STAWM or not RIVALS[kind].inherits:
+        return
+    without = {*(f"model.{name}" for name in idle(experiment.model)), *EMITTERS}
+    for name, change in changes(experiment, own_preset(experiment)).items():
+        if ".".join(name.split(".")[:2]) in without:
+            raise UsageError(
+                f"{RIVALS[kind].title} has no use for {name}; leave it as {experiment.name} has it: "
+                f"{told_value(change.preset)}"
+            )
 
 
 def _check_moved(experiment: Experiment) -> None:
@@ -178,7 +196,7 @@ def _check_rival(config: ModelConfig) -> None:
     if not set(rival.must) <= set(config.heads) <= {*rival.must, *rival.may}:
         raise UsageError(f"{rival.title} {rival.does}; it cannot have the heads {', '.join(config.heads)}")
     plain = ModelConfig()
-    for name in idle(config):
+    for name in () if rival.inherits else idle(config):
         if getattr(config, name) != getattr(plain, name):
             raise UsageError(f"{rival.title} is not built from model.{name}; leave it as it is in a new ModelConfig")
 
