@@ -48,26 +48,12 @@ def check(experiment: Experiment, *, begun: bool = False) -> None:
             "as it is and varied, so give 2 or more and something that varies, such as --data.rotate 20; or leave it "
             "at 0"
         )
-    if training.spread and (frozen or experiment.model.kind != "stawm" or experiment.model.policy.kind != "learnt"):
-        raise UsageError(
-            f"training.spread={training.spread:g} cannot be used: it keeps apart glimpses whose places are learnt, and "
-            "here none are; leave it at 0"
-        )
-    if training.spread and (fewest := min(training.glimpses or (experiment.model.glimpses,))) < 2:
-        where = "a part of training.glimpses" if training.glimpses else "model.glimpses"
-        raise UsageError(
-            f"training.spread={training.spread:g} keeps several glimpses apart, and {where} is {fewest}; give two or "
-            "more, or leave the spread at 0"
-        )
+    _check_spread(experiment)
     _check_parts(experiment)
     if not begun:
         _check_idle(experiment)
         _check_moved(experiment)
-        if data.turn and frozen and (data.views or not data.varies):
-            raise UsageError(
-                f"data.turn={data.turn:g} turns digits anew in every epoch, but of a frozen model what it makes of the "
-                "pictures as they are, or of views of them, is stored once; give --data.turn 0"
-            )
+        _check_turned(experiment)
     if frozen and not training.start_from:
         first = experiment.after or "a drawing preset"
         raise UsageError(
@@ -79,6 +65,28 @@ def check(experiment: Experiment, *, begun: bool = False) -> None:
             f"training.settle={training.settle} cannot be used: it takes the statistics of batch norm anew from so "
             "many batches, in a model that has batch norm; leave it at 0"
         )
+
+
+def _check_spread(experiment: Experiment) -> None:
+    """Refuse to keep glimpses apart whose places do not learn, or of which there is one."""
+    training, model = experiment.training, experiment.model
+    if training.spread and not _places_learn(experiment):
+        raise UsageError(
+            f"training.spread={training.spread:g} cannot be used: it keeps apart glimpses whose places are learnt, and "
+            "here none are; leave it at 0"
+        )
+    if training.spread and (fewest := min(training.glimpses or (model.glimpses,))) < 2:
+        where = "a part of training.glimpses" if training.glimpses else "model.glimpses"
+        raise UsageError(
+            f"training.spread={training.spread:g} keeps several glimpses apart, and {where} is {fewest}; give two or "
+            "more, or leave the spread at 0"
+        )
+
+
+def _places_learn(experiment: Experiment) -> bool:
+    """Whether the run learns where to look."""
+    model = experiment.model
+    return experiment.training.learns == ALL and model.kind == STAWM and model.policy.kind == "learnt"
 
 
 def _check_idle(experiment: Experiment) -> None:
@@ -109,10 +117,20 @@ def _check_moved(experiment: Experiment) -> None:
         )
 
 
+def _check_turned(experiment: Experiment) -> None:
+    """Refuse to turn digits that a frozen model sees once, as they are."""
+    training, data = experiment.training, experiment.data
+    if data.turn and training.learns != ALL and (data.views or not data.varies):
+        raise UsageError(
+            f"data.turn={data.turn:g} turns digits anew in every epoch, but of a frozen model what it makes of the "
+            "pictures as they are, or of views of them, is stored once; give --data.turn 0"
+        )
+
+
 def _check_parts(experiment: Experiment) -> None:
     """Refuse numbers or sides of glimpses by parts of the run where that is of no use, or that end with others."""
     training, model = experiment.training, experiment.model
-    learnt = training.learns == ALL and model.kind == STAWM and model.policy.kind == "learnt"
+    learnt = _places_learn(experiment)
     grow = {
         "glimpses": (learnt, "looks whose places are learnt", "all glimpses of the model", (model.glimpses,)),
         "sides": (
