@@ -22,8 +22,8 @@ PHONE = {"width": 360, "height": 740}
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with the shipped sketchpad, and with a model of scenes that has learnt nothing."""
     folder: Path = tmp_path_factory.mktemp("serve")
-    tiny_scene.weights(folder / "tiny")
-    with serving(SKETCHPAD, str(folder / "tiny"), log=folder / "log") as address:
+    tiny_scene.weights(folder / tiny_scene.NAME)
+    with serving(SKETCHPAD, str(folder / tiny_scene.NAME), log=folder / "log") as address:
         yield address
 
 
