@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from errno import ENAMETOOLONG, ENOSPC
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import zip_longest
 
 from stawm import __version__
 from stawm.errors import StawmError, StorageError, UsageError
@@ -92,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _empty_place(arguments: Sequence[str]) -> str | None:
     """The first of the flags that take a place to which an empty one is given."""
-    pairs = zip(arguments, [*arguments[1:], None], strict=True)
+    pairs = zip_longest(arguments, arguments[1:])
     return next((flag.rstrip("=") for flag, value in pairs if _names_nothing(flag, value)), None)
 
 
