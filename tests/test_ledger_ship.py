@@ -12,6 +12,7 @@ from stawm.cli import main
 from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.build import build
+from stawm.experiments.presets import preset
 from stawm.ledger.entries import write_entry
 from stawm.ledger.ship import MOST_BYTES, facts_of, ship, write_card
 from stawm.measure.evaluate import evaluate
@@ -135,6 +136,17 @@ def test_a_card_of_a_drawing_model_speaks_of_its_drawings(tmp_path: Path):
     assert "| weights | pictures | mean squared error |" in told
     assert "blurred sketches" in told
     assert "always names" not in told
+
+
+def test_words_are_those_of_the_preset_as_it_is_now(tmp_path: Path):
+    """A preset's words may be mended while its run goes on; with other settings it is another recipe."""
+    known = preset("mnist-5k-classify")
+    was = replace(known, seed=3, about="as it was said then")
+    shorter = replace(was, training=replace(was.training, epochs=2))
+    for name, experiment, about in (("same", was, known.about), ("shorter", shorter, "as it was said then")):
+        export(build(experiment.model), experiment, tmp_path / name)
+        found = load_trained(ship(tmp_path / name, name, tmp_path / "home").folder).experiment
+        assert (found.seed, found.about, found.training) == (3, about, experiment.training)
 
 
 def test_a_card_is_made_again_from_what_lies_beside_the_weights(trained: Path, tmp_path: Path):

@@ -12,6 +12,7 @@ from stawm.errors import CheckpointError, UsageError
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
+from stawm.experiments.recipe import changes, own_preset
 from stawm.files import write_json, write_text
 from stawm.ledger.card import Facts, about_of, card
 from stawm.ledger.entries import Entry, Measurement, chain, check_name, read_ledger, run_of
@@ -68,7 +69,7 @@ def ship(
     if name in read_manifest(home) and not replace:
         raise UsageError(f"{home} has weights named {name} already; choose another name or give --replace")
     trained = load_trained(run)
-    trained = dataclasses.replace(trained, experiment=_without_places(trained.experiment))
+    trained = dataclasses.replace(trained, experiment=_without_places(_as_told_now(trained.experiment)))
     state = trained.model.state_dict() if full else halved(trained.model)
     _check_size(name, sum(tensor.nbytes for tensor in state.values()))
     split, pictures = _held_out(trained.experiment, data_dir)
@@ -132,6 +133,12 @@ def _write(
     manifest = dict(sorted((read_manifest(home) | {name: entry}).items()))
     write_json(home / MANIFEST, manifest)
     return folder
+
+
+def _as_told_now(experiment: Experiment) -> Experiment:
+    """The experiment in the words of its preset as they are now, where it has no other settings than that."""
+    known = own_preset(experiment)
+    return experiment if changes(experiment, known) else dataclasses.replace(known, seed=experiment.seed)
 
 
 def _without_places(experiment: Experiment) -> Experiment:
