@@ -69,6 +69,12 @@ def with_data(experiment: Experiment = TINY, **changes: Any) -> Experiment:
     return replace(experiment, data=replace(experiment.data, **changes))
 
 
+PLAIN = with_data(
+    with_model(with_training(schedule="constant", warmup=0.0, average=0.0, clip_norm=0.5), dropout=0.0), rotate=0.0
+)
+"""Plain steps: no dropout, nothing turned, one rate, no average."""
+
+
 def die_while_writing(ending: str) -> None:
     """From now on, writing the file whose name has this ending stops half-way, with the whole process."""
     write = Path.write_bytes
