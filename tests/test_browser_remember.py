@@ -207,6 +207,24 @@ def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
     look(page)
 
 
+def test_a_look_that_comes_after_the_scene_was_cleared_is_not_shown(visit: Visit) -> None:
+    page = visit.page
+    draw(page, 0, "3")
+    held: list[Any] = []
+    page.route("**/api/remember", lambda route: held.append(route))
+    with page.expect_request("**/api/remember"):
+        page.get_by_role("button", name="Look", exact=True).click()
+    page.get_by_role("button", name="Clear all").click()
+    with page.expect_response("**/api/remember") as answered:
+        held.pop().continue_()
+    answered.value.finished()
+    draw(page, 1, "7")  # Look can be pressed again once the answer was dropped
+    page.wait_for_function("() => !document.querySelector('.tools .strong').disabled")
+    assert page.locator("#recall-title").inner_text() == "What happens"
+    page.unroute("**/api/remember")
+    assert [cell is not None for cell in look(page)["cells"]] == [False, True, False, False]
+
+
 def test_without_such_a_model_the_tab_says_so(browser: "Browser", home: str) -> None:
     with visiting(browser, home, reduced_motion="reduce") as visit:
         visit.page.goto(f"{home}#remember")

@@ -16,7 +16,7 @@ const NOBODY = "This server has no model that can be asked. Start it with the we
 /** The tab in `desk`; `complain(sentence)` tells what went wrong, `still` whether motion is unwanted. */
 export class Remember {
   constructor(desk, { complain, still }) {
-    Object.assign(this, { desk, complain, still, seen: null, answers: [], timer: null, busy: false });
+    Object.assign(this, { desk, complain, still, seen: null, answers: [], timer: null, busy: false, sent: null });
   }
 
   /** Set the tab up for the models that can be asked, the first of them chosen. */
@@ -75,19 +75,21 @@ export class Remember {
 
   #changed() {
     this.complain("");
+    this.sent = null;
     this.look.disabled = this.cells.empty || this.busy;
     this.status.textContent = "";
     this.hint.textContent = this.cells.empty ? "Draw a digit into a cell, with mouse, pen or finger." : "";
   }
 
+  /** Ask for a look; its answer is dropped where the scene or the model became another one meanwhile. */
   async #look() {
-    const pictures = this.cells.pictures();
-    this.labels = pictures.map(({ label }) => label);
+    const pictures = (this.sent = this.cells.pictures());
     this.look.disabled = this.busy = true;
     const seen = await this.#post("/api/remember", { cells: pictures.map(({ image }) => image), model: this.model.name });
     this.busy = false;
-    this.look.disabled = false;
-    if (!seen) return;
+    this.look.disabled = this.cells.empty;
+    if (!seen || this.sent !== pictures) return;
+    this.labels = pictures.map(({ label }) => label);
     if (seen.memory === null) return void (this.hint.textContent = "Nothing to see: draw larger or darker.");
     this.seen = seen;
     this.#watch();
