@@ -97,6 +97,8 @@ def test_a_broken_upload_is_told_on_the_page(visit: Visit) -> None:
     page.wait_for_function("() => document.querySelector('[role=alert]').textContent")
     assert "torn.png" in alert.inner_text()
     assert "PNG" in alert.inner_text()
+    assert page.locator("#player").inner_text() == "Nothing to look at yet.", "the look at what was there before"
+    assert page.locator("#status").inner_text() == ""
     visit.forgive("422")
     page.get_by_role("button", name="Example: a 0").first.click()
     says(page, "0")

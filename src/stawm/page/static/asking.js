@@ -62,7 +62,7 @@ export class Asker {
 
   async #failed(failure, question) {
     if (failure instanceof Refused) {
-      if (this.current === question) this.onRefused(failure.message, question);
+      if (this.current === question) this.onRefused(failure.message, failure.wait > 0);
       if (!failure.wait) return;
       await pause(1000 * Math.min(failure.wait, 10));
     } else {

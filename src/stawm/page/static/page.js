@@ -26,7 +26,10 @@ const pad = new Pad(at("pad"), { onStart: started, onChange: inked });
 const overlay = new Overlay(at("overlay"));
 const asker = new Asker({
   onLook: looked,
-  onRefused: (sentence) => failed(sentence),
+  onRefused: (sentence, again) => {
+    if (!again) dropped();
+    failed(sentence);
+  },
   onGone: () => failed("The server does not answer. Start `stawm serve` again; this page goes on by itself."),
   onBack: () => complain(""),
 });
@@ -117,14 +120,22 @@ function drawing() {
   return pad.open.size > 0;
 }
 
-function emptied() {
-  asker.forget();
-  clearTimeout(state.timer);
-  Object.assign(state, { question: null, player: null, memory: null, timer: null, look: null, sheet: null });
+/** Show no look: the last one is of what no longer lies on the pad. */
+function dropped() {
+  state.player?.pause();
+  Object.assign(state, { player: null, memory: null, look: null, sheet: null });
   outline();
   at("player").replaceChildren(element("p", { class: "waiting", text: "Nothing to look at yet." }));
   at("memory").replaceChildren();
-  at("notes").textContent = at("hint").textContent = at("status").textContent = "";
+  at("notes").textContent = at("status").textContent = "";
+}
+
+function emptied() {
+  asker.forget();
+  clearTimeout(state.timer);
+  Object.assign(state, { question: null, timer: null });
+  dropped();
+  at("hint").textContent = "";
   complain("");
   invite();
 }
