@@ -206,7 +206,7 @@ async function shown(source) {
 
 async function picked(example) {
   await shown(example.png);
-  at("hint").textContent = `A test digit: ${example.label}. Draw over it to try your own.`;
+  at("hint").textContent = `An example: ${example.label}. Draw over it to try your own.`;
   ask(example.png, example.name, true);
 }
 
