@@ -5,6 +5,8 @@ centred as MNIST's are, light on dark. The report is one HTML file that needs no
 what it saw and drew, what it believed after each glimpse. Without IMAGES it looks at twelve of the digits that come
 with the package.
 
+--until ends a look early. "I don't recognise this" is said of whole looks only.
+
 Examples:
   stawm look
   stawm look my-digits photo.jpg --out report.html
