@@ -143,3 +143,22 @@ def test_undo_takes_strokes_back_one_at_a_time(visit: Visit) -> None:
     assert page.evaluate(ink) == empty
     assert page.get_by_role("button", name="Undo").is_disabled()
     assert page.locator(".player").count() == 0
+
+
+def test_a_stroke_that_is_undone_while_it_is_drawn_is_gone(visit: Visit) -> None:
+    page = visit.page
+    page.get_by_role("button", name="Clear").click()
+    box = page.locator("#pad").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 100, box["y"] + 160, steps=4)
+    page.keyboard.press("Control+z")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.mouse.move(box["x"] + 100, box["y"] + 260, steps=4)
+    page.mouse.up()
+    page.wait_for_timeout(300)  # a look at live ink is asked for after 120 ms
+    assert asked == []
+    assert page.get_by_role("button", name="Undo").is_disabled()
+    assert page.locator(".player").count() == 0

@@ -35,8 +35,10 @@ export class Pad {
     this.#paint();
   }
 
+  /** Take the last stroke off; if a hand is still drawing it, what follows of it is no stroke. */
   undo() {
-    this.strokes.pop();
+    const last = this.strokes.pop();
+    this.open.forEach((stroke, pointer) => stroke === last && this.open.delete(pointer));
     this.#paint();
   }
 
