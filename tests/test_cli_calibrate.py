@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from stawm.cli import main
-from stawm.errors import DataError
+from stawm.errors import DataError, UsageError
 from stawm.experiments.build import build
 from stawm.store.weights import export, load_trained
 from stawm.trust import trust
@@ -39,6 +39,18 @@ def test_a_run_that_held_nothing_out_is_one_line(tmp_path: Path, capsys: Capture
     [line] = capsys.readouterr().err.splitlines()
     assert "--data.hold-out 500" in line
     assert main(["calibrate", str(folder), "--hold-out", "100"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [("--hold-out 0", "at least 1"), ("--seed -1", "at least 0"), ("--test --hold-out 5", "leave out one")],
+)
+def test_flags_that_cannot_be_meant_are_one_line(tmp_path: Path, capsys: Capture, flags: str, told: str):
+    experiment = with_data(hold_out=60)
+    folder = export(build(experiment.model), experiment, tmp_path / "weights")
+    assert main(["calibrate", str(folder), *flags.split(), "--device", "cpu"]) == UsageError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert told in line
 
 
 def test_pictures_of_other_classes_are_one_line_and_nothing_is_written(tmp_path: Path, capsys: Capture):

@@ -45,6 +45,7 @@ def calibrate(
     from stawm.trust.trust import calibrate as fitted
     from stawm.trust.trust import unseen
 
+    _check(hold_out, test, seed)
     trained = load_trained(model)
     own, shape = trained.experiment.data, trained.experiment.model.image.shape
     count = 0 if test else own.hold_out if hold_out is None else hold_out
@@ -70,3 +71,12 @@ def calibrate(
     if trust.temperatures is not None:
         print(f"temperature after each glimpse: {', '.join(f'{each:.2f}' for each in trust.temperatures.tolist())}")
     print(entrust(model, trust))
+
+
+def _check(hold_out: int | None, test: bool, seed: int) -> None:
+    if hold_out is not None and hold_out < 1:
+        raise UsageError(f"--hold-out takes a number of at least 1, not {hold_out}")
+    if test and hold_out is not None:
+        raise UsageError("--test takes the test pictures, and none that are held out; leave out one of the two")
+    if seed < 0:
+        raise UsageError(f"--seed takes a number of at least 0, not {seed}")
