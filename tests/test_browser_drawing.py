@@ -1,5 +1,6 @@
 """Drawing on the page of `stawm serve` in a real browser: it reads digits, and outlines where it looks on them."""
 
+import base64
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -162,3 +163,18 @@ def test_a_stroke_that_is_undone_while_it_is_drawn_is_gone(visit: Visit) -> None
     assert asked == []
     assert page.get_by_role("button", name="Undo").is_disabled()
     assert page.locator(".player").count() == 0
+
+
+@pytest.mark.parametrize(("ink", "behind"), [(0, 255), (255, 0)])
+def test_ink_without_a_ground_is_seen_on_the_pad(visit: Visit, ink: int, behind: int) -> None:
+    page = visit.page
+    sheet = Image.new("LA", (300, 300), (0, 0))
+    sheet.paste((ink, 255), (140, 60, 160, 240))
+    content = BytesIO()
+    sheet.save(content, "PNG")
+    upload(page, "ink.png", content.getvalue())
+    says(page, "1")
+    url = page.evaluate("document.getElementById('pad').toDataURL()")
+    pad = Image.open(BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA")
+    seen = Image.alpha_composite(Image.new("RGBA", pad.size, (0, 0, 0, 255)), pad).convert("L")
+    assert (seen.getpixel((280, 280)), seen.getpixel((60, 280))) == (ink, behind)

@@ -3,6 +3,8 @@
 /** The edge of the pad in its own units, whatever its size on the screen. */
 export const SIDE = 560;
 const SENT = 280;
+/** A level of 255 below which ink cannot be seen on black. */
+const DARK = 32;
 
 /** The pad on a canvas; `onChange(finished)` hears of every new piece of ink, `finished` when the hand is lifted. */
 export class Pad {
@@ -126,6 +128,28 @@ function contained(pen, picture) {
   const width = picture.naturalWidth || picture.width;
   const height = picture.naturalHeight || picture.height;
   const { left, top, scale } = within({ width, height });
-  pen.imageSmoothingEnabled = scale < 1;
-  pen.drawImage(picture, left, top, width * scale, height * scale);
+  const place = [left, top, width * scale, height * scale];
+  const sheet = document.createElement("canvas");
+  sheet.width = sheet.height = SIDE;
+  const look = sheet.getContext("2d", { willReadFrequently: true });
+  look.imageSmoothingEnabled = pen.imageSmoothingEnabled = scale < 1;
+  look.drawImage(picture, ...place);
+  if (unseen(look.getImageData(left, top, Math.ceil(place[2]), Math.ceil(place[3])).data)) {
+    pen.fillStyle = "#fff";
+    pen.fillRect(...place);
+  }
+  pen.drawImage(picture, ...place);
+}
+
+/** Whether pixels are transparent in parts and the others dark: they get white behind them, as for the model. */
+function unseen(pixels) {
+  let some = false;
+  let clear = false;
+  for (let at = 0; at < pixels.length; at += 4) {
+    const share = pixels[at + 3] / 255;
+    if (share * Math.max(pixels[at], pixels[at + 1], pixels[at + 2]) >= DARK) return false;
+    some ||= share > 0;
+    clear ||= share < 1;
+  }
+  return some && clear;
 }
