@@ -98,6 +98,8 @@ def copy(trained: Path, tmp_path: Path) -> Path:
         ("masks and traversal", "figure stages run --glimpse 2"),
         ("--run is empty", "train mnist-5k-classify --run="),
         ("--out is empty", "export run --out="),
+        ("--to torch", "export run --out model.pt2"),
+        ("ends in .pt2", "export run --to torch --out model.onnx"),
     ],
 )
 def test_usage(mistake: Mistake, named: str, line: str):

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from tyro.conf import arg
 
 from stawm.cli.options import Model, flag
+from stawm.errors import UsageError
 
 ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
 
@@ -32,6 +33,9 @@ def export(
     from stawm.store.portable import write_portable
     from stawm.store.weights import load_trained
 
+    for kind, ending in ENDINGS.items():
+        if out is not None and out.suffix == ending and kind != to:
+            raise UsageError(f"{out} is a name for --to {kind}; give that, or a name that ends in {ENDINGS[to]}")
     trained = load_trained(model)
     path = out or Path(f"{Path(model).resolve().name or trained.experiment.name}{ENDINGS[to]}")
     print(f"writing {path} (this takes a minute)", flush=True)
