@@ -57,6 +57,7 @@ def test_a_picture_of_other_proportions_is_cropped_and_that_is_told():
     wide[20:50, 70:75] = 255
     made = prepared(wide)
     assert "cropped to the proportions 36 × 36" in made.notes
+    assert prepared(np.roll(wide, -70, 1)).notes == ("cropped to the proportions 36 × 36", "nothing to see")
     assert made.placed is not None
     assert (made.placed.left, made.placed.top, made.placed.scale) == (50, 0, pytest.approx(100 / 36))
 

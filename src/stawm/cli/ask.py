@@ -87,7 +87,7 @@ def _scene(pictures: tuple[str, ...]) -> Any:
 def _lines(asked: "Asked", at: int | None, where: str | None) -> list[str]:
     seen = asked.seen
     if asked.recalled is None:
-        return [f"{seen.name}: {NOTHING}"]
+        return [f"{seen.name}: {'; '.join((*seen.notes[:-1], NOTHING))}"]
     lines = [*map(_what, asked.cells)]
     if where is not None:
         return [*lines, *map(_where, asked.classes)]

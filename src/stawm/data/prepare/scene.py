@@ -51,13 +51,14 @@ def scene(given: Given, shape: Shape, frame: Frame) -> Prepared:
     left, top, right, bottom = (round(edge) for edge in box)
     picture = whole.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
     ink = ink_of(picture, EDGE)
+    cropped = abs(np.log(whole.width * height / (whole.height * width))) > SLANT
+    left_out = [f"cropped to the proportions {width} × {height}"] if cropped else []
     if ink.blank:
-        return Prepared(torch.zeros(shape, dtype=torch.uint8), ink.inverted, (NOTHING,), found=0)
+        return Prepared(torch.zeros(shape, dtype=torch.uint8), ink.inverted, (*left_out, NOTHING), found=0)
     notes = ["dark on light: inverted"] if ink.inverted else []
     if ink.fitted:
         notes.append("uneven light: evened out")
-    if abs(np.log(whole.width * height / (whole.height * width))) > SLANT:
-        notes.append(f"cropped to the proportions {width} × {height}")
+    notes += left_out
     placed = placed_by(frame, whole.size, width, height)
     if picture.size == (width, height) and ink.ground == (255 if ink.inverted else 0):
         levels = np.asarray(picture)
