@@ -1,7 +1,10 @@
 """Things by name: found when first asked for, added from outside, refused with the nearest name."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 
@@ -121,6 +124,29 @@ def test_a_broken_entry_point_is_named_and_the_others_work(
         assert value in told and "\n" not in told
 
 
+def test_a_package_that_asks_while_it_is_imported_is_found_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    fruits = named()
+    fruits.add("apple", "red")
+    monkeypatch.setattr(sys.modules["json"], "fruits", fruits, raising=False)
+    (tmp_path / "orchard").mkdir()
+    (tmp_path / "orchard" / "__init__.py").touch()
+    (tmp_path / "orchard" / "pears.py").write_text("import json\nPEAR = json.fruits['apple'] + ' and green'\n")
+    (tmp_path / "orchard" / "plums.py").write_text("from orchard.pears import PEAR\nPLUM = PEAR + ' and blue'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    values = {"pear": "orchard.pears:PEAR", "plum": "orchard.plums:PLUM"}
+    points = [EntryPoint(name=name, value=one, group="stawm.fruits") for name, one in values.items()]
+    monkeypatch.setattr(module, "entry_points", lambda group: points)
+    try:
+        import_module("orchard.plums")
+        assert dict(fruits) == {"apple": "red", "pear": "red and green", "plum": "red and green and blue"}
+        assert not caplog.records
+    finally:
+        for name in ("orchard", "orchard.pears", "orchard.plums"):
+            sys.modules.pop(name, None)
+
+
 def test_other_packages_add_by_entry_point(monkeypatch: pytest.MonkeyPatch):
     point = EntryPoint(name="dumps", value="json:dumps", group="stawm.fruits")
     monkeypatch.setattr(module, "entry_points", lambda group: EntryPoints([point]).select(group=group))
@@ -130,8 +156,6 @@ def test_other_packages_add_by_entry_point(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_modules_of_the_home_are_imported_when_first_asked():
-    import sys
-
     sys.modules.pop("wsgiref.validate", None)
     assert list(Registry("server", home="wsgiref", group="stawm.none")) == []
     assert "wsgiref.validate" in sys.modules

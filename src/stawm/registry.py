@@ -1,6 +1,7 @@
 """Things by name that anybody may add to: a module of this package, a user's own script, or a Python entry point."""
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -92,13 +93,14 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             if not self._complete and not self._finding:  # A module that is being imported may ask, too.
                 self._finding = True
                 try:
-                    self._import()
-                    self._complete = True
+                    self._complete = self._import()
                 finally:
                     self._finding = False
         return self._things
 
-    def _import(self) -> None:
+    def _import(self) -> bool:
+        """Whether that was all: points of a package that asks while it is being imported have to be tried again."""
+        complete = True
         for found in iter_modules(import_module(self.home).__path__):
             module = import_module(f"{self.home}.{found.name}")
             for thing in vars(module).values() if self.kind else ():
@@ -109,11 +111,25 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
                 try:
                     self.add(point.name, point.load())
                 except Exception as failure:  # Code of others may raise anything.
+                    if _half_imported(point.value):
+                        complete = False
+                        continue
                     reason = " ".join(f"{type(failure).__name__}: {failure}".split())
                     self._broken[point.name] = (
                         f"{point.value} cannot be loaded ({reason}); update or remove its package"
                     )
                     logger.warning("the %s %r of %s", self.what, point.name, self._broken[point.name])
+        return complete
+
+
+def _half_imported(value: str) -> bool:
+    """Whether a module of the package that an entry point names is being imported: what it lacks may come yet."""
+    package = value.partition(":")[0].partition(".")[0]
+    return any(
+        getattr(getattr(one, "__spec__", None), "_initializing", False)  # As importlib marks them.
+        for name, one in tuple(sys.modules.items())
+        if name.partition(".")[0] == package
+    )
 
 
 def _same(one: Any, other: Any) -> bool:
