@@ -244,6 +244,17 @@ def test_the_verb_writes_all_pages_and_again_changes_nothing(clone: Path, capsys
     assert "| tried: `mnist-classify-8`" in (clone / "docs" / "trials.md").read_text()
 
 
+@pytest.mark.parametrize(("at", "docs"), [("docs", "."), ("docs/deep", "..")])
+def test_the_readme_lies_beside_the_folder_of_the_docs_however_that_is_named(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, at: str, docs: str
+):
+    (clone / at).mkdir(exist_ok=True)
+    monkeypatch.chdir(clone / at)
+    write_pages(Path(docs), clone / "results")
+    assert "| `mnist-classify-8` |" in (clone / "README.md").read_text()
+    assert "[0](../results/one.json)" in (clone / "docs" / "results.md").read_text()
+
+
 def test_the_verb_prints_the_ledger(clone: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["table"]) == 0
     assert capsys.readouterr().out.startswith("| run | paper | ours |")

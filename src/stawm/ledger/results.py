@@ -151,8 +151,9 @@ def trials(entries: Sequence[Entry]) -> str:
 def pages(docs: Path, ledger: Path) -> dict[Path, str]:
     """What each page shall hold: those in `docs`, and the README beside that folder."""
     entries, seen = read_ledger(ledger), Path(os.path.relpath(ledger, docs))
+    above = docs / ".." if docs.name in ("", "..") else docs.parent  # "." has no parent but itself.
     tables = {
-        docs.parent / "README.md": {"results": summary(entries)},
+        above / "README.md": {"results": summary(entries)},
         docs / "results.md": {"results": results(entries, seen), "controls": controls(entries)},
         docs / "trials.md": {"trials": trials(entries)},
         docs / "compare.md": {"compare": comparisons(read_comparisons(ledger), seen)},
