@@ -25,6 +25,7 @@ verb("figure", "looked", "runs/squares", "--out", "looked.png")
 stawm.look(squares.test.images[0], model="runs/squares").image.png.image().save("square.png")
 verb("look", "square.png", "--weights", "runs/squares", "--json", "--memory", "--device", "cpu")
 verb("data", "list", "--json")
+verb("ship", "runs/squares", "squares", "--home", "shipped")
 verb("train", "squares-classify", "--run", "runs/again", "--training.epochs", "1", "--device", "cpu", "--json")
 verb("train", "squares-linear", "--run", "runs/linear", "--training.epochs", "1", "--device", "cpu", "--json")
 verb("evaluate", "runs/linear", "--json", "--device", "cpu")
@@ -70,6 +71,9 @@ def test_a_script_trains_evaluates_draws_and_looks_with_its_own_parts(outside: P
     assert "squares" in said
     for name in ("bright.png", "looked.png", "runs/again/weights/config.json", "runs/flags/weights/config.json"):
         assert (outside / name).is_file()
+    card = (outside / "shipped" / "squares" / "CARD.md").read_text(encoding="utf-8")
+    assert "as shipped (float16)" in card
+    assert "paper" not in card, "neither its numbers nor departures from it"
     kept = json.loads((outside / "runs/flags/weights/config.json").read_text(encoding="utf-8"))["experiment"]["model"]
     assert kept["memory"] == {"rule": "mean", "size": 12}
     assert set(kept["heads"]) == {"classify", "brightness"}
