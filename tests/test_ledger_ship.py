@@ -105,6 +105,25 @@ def test_weights_that_halving_would_change_are_refused_unless_full(
     assert fingerprint(load(home / "tiny")) == fingerprint(model.eval())
 
 
+def test_what_halving_changes_is_told_with_what_is_allowed(
+    tmp_path: Path, few: Splits, monkeypatch: pytest.MonkeyPatch
+):
+    model = build(TINY.model)
+    assert isinstance(model, Stawm)
+    head = model.heads["classify"]
+    assert isinstance(head, ClassificationHead)
+    with torch.no_grad():  # 4 wins; as float16 both are 2050, and the first of them wins
+        head.classify.bias.zero_()
+        head.classify.weight[3].fill_(2050.1)
+        head.classify.weight[4].fill_(2050.9)
+    fours = Splits(few.train, replace(few.test, labels=torch.full((30,), 4)))
+    monkeypatch.setattr("stawm.ledger.ship.load_data", lambda *_, **__: fours)
+    export(model, TINY, tmp_path / "run")
+    told = r"error 1\.00000, not 0\.00000, on 30 test pictures, a move of 1 where 0\.0002 is allowed"
+    with pytest.raises(CheckpointError, match=told):
+        ship(tmp_path / "run", "tiny", tmp_path / "home")
+
+
 def test_a_name_is_not_taken_twice_by_mistake(trained: Path, tmp_path: Path):
     home = tmp_path / "home"
     first = ship(trained, "tiny", home)

@@ -169,8 +169,10 @@ def _held_out(experiment: Experiment, data_dir: Path | None) -> tuple[str, Image
 def _check_rounding(name: str, split: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     for score, value in before["scores"].items():
         small = after["scores"][score]
-        if not abs(value - small) <= score_of(score).halved + 1e-12:
+        most = score_of(score).halved
+        if not abs(value - small) <= most + 1e-12:
             raise CheckpointError(
                 f"as float16 the weights of {name} have {score} {small:.5f}, not {value:.5f}, on "
-                f"{after['count']:,} {split} pictures; ship them with --full"
+                f"{after['count']:,} {split} pictures, a move of {abs(value - small):.1g} where {most:g} is allowed; "
+                "ship them with --full"
             )
