@@ -56,6 +56,15 @@ def test_val_serves_as_the_held_out_part_and_train_alone_is_split(root: Path) ->
     assert [len(part.pictures) for part in split_folder(root)] == [10, 3]
 
 
+@pytest.mark.parametrize(("train", "test"), [("Train", "Test"), ("train", "VAL"), ("TRAIN", "Validation")])
+def test_train_and_test_may_be_written_in_any_case(root: Path, train: str, test: str) -> None:
+    classes(root, {"cat": 4, "dog": 3}, under=train)
+    classes(root, {"cat": 2}, under=test)
+    learnt, held = split_folder(root)
+    assert learnt.classes == held.classes == ("cat", "dog")
+    assert (len(learnt.pictures), len(held.pictures)) == (7, 2)
+
+
 def test_train_beside_other_classes_is_a_class(root: Path) -> None:
     classes(root, {"boat": 4, "train": 4})
     assert split_folder(root)[0].classes == ("boat", "train")

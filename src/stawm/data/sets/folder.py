@@ -104,7 +104,8 @@ def common_shape(root: Path, pictures: Sequence[Picture]) -> Shape:
 def split_folder(root: Path) -> tuple[Listing, Listing]:
     """What to learn from and what is held out.
 
-    A folder with `train` (and `test` or `val`) is taken as it lies; of any other, 10 % of each class is held out.
+    A folder with `train` (and `test` or `val`), in any case, is taken as it lies; of any other, 10 % of each class is
+    held out.
     """
     if not root.is_dir():
         here = "" if root.is_absolute() else f" in {Path.cwd()}"
@@ -112,19 +113,21 @@ def split_folder(root: Path) -> tuple[Listing, Listing]:
             f"{root} is not a folder{here}: give folder:PATH with the path of a folder of pictures, as --data where "
             "a trained model is shown others"
         )
-    parts = [entry.name for entry in visible(root) if entry.is_dir()]
-    if "train" not in parts or not set(parts) <= {"train", *HELD_OUT_FOLDERS}:
+    folders = [entry for entry in visible(root) if entry.is_dir()]
+    parts = {folder.name.lower(): folder for folder in folders}
+    if "train" not in parts or not set(parts) <= {"train", *HELD_OUT_FOLDERS} or len(parts) < len(folders):
         return hold_out(list_pictures(root, root), root)
     _refuse_loose(root)
-    train = list_pictures(root / "train", root)
-    held = next((part for part in HELD_OUT_FOLDERS if part in parts), None)
+    learnt = parts["train"]
+    train = list_pictures(learnt, root)
+    held = next((parts[part] for part in HELD_OUT_FOLDERS if part in parts), None)
     if held is None:
         return hold_out(train, root)
-    test = list_pictures(root / held, root)
+    test = list_pictures(held, root)
     if strange := sorted(set(test.classes) - set(train.classes)):
-        raise DataError(f"{root / held} has classes that {root / 'train'} lacks ({', '.join(strange[:3])}): add them")
+        raise DataError(f"{held} has classes that {learnt} lacks ({', '.join(strange[:3])}): add them")
     if train.labels is not None and test.labels is None:
-        raise DataError(f"{root / held} has no class sub-folders, but {root / 'train'} has: sort its pictures likewise")
+        raise DataError(f"{held} has no class sub-folders, but {learnt} has: sort its pictures likewise")
     renumbered = test.labels and tuple(train.classes.index(test.classes[label]) for label in test.labels)
     return shuffled(train), shuffled(Listing(test.pictures, renumbered, train.classes))
 
