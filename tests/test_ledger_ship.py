@@ -11,7 +11,7 @@ import torch
 from stawm.cli import main
 from stawm.data import Splits, load_data
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.build import build
+from stawm.experiments.build import build, judge_of
 from stawm.experiments.presets import preset
 from stawm.ledger.entries import write_entry
 from stawm.ledger.ship import MOST_BYTES, facts_of, ship, write_card
@@ -155,6 +155,14 @@ def test_a_card_of_a_drawing_model_speaks_of_its_drawings(tmp_path: Path):
     assert "| weights | pictures | mean squared error |" in told
     assert "blurred sketches" in told
     assert "always names" not in told
+
+
+def test_terms_are_judged_as_the_run_judged_them(tmp_path: Path, few: Splits):
+    anytime = with_model(heads={"classify": replace(TINY.model.heads["classify"], anytime=0.5)})
+    export(build(anytime.model), anytime, tmp_path / "run")
+    known = load_trained(ship(tmp_path / "run", "anytime", tmp_path / "home", full=True).folder)
+    assert known.metrics["terms"] == evaluate(known.model, few.test, judge_of(anytime))["terms"]
+    assert known.metrics["terms"] != evaluate(known.model, few.test)["terms"]
 
 
 def test_words_are_those_of_the_preset_as_it_is_now(tmp_path: Path):

@@ -1,6 +1,7 @@
 """From settings to parts: the only place that knows both."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -79,6 +80,11 @@ def judge_of(experiment: Experiment) -> Judge:
         return Judge({name: HEADS[name].objective(head) for name, head in learning.items()})
     rival, own = RIVALS[experiment.model.kind], experiment.model.rival
     return Judge({name: rival.objective(own, name, head) for name, head in learning.items()})
+
+
+def judge_of_all(experiment: Experiment) -> Judge:
+    """The same for all heads, as the settings say: also for those that were frozen."""
+    return judge_of(replace(experiment, training=replace(experiment.training, learns=ALL)))
 
 
 def _rival(config: ModelConfig) -> Rival:

@@ -8,8 +8,8 @@ from typing import Any
 from stawm.data import load_data
 from stawm.data.image_set import ImageSet, Splits, hold_out
 from stawm.errors import CheckpointError, UsageError
-from stawm.experiments.build import Model, judge_of
-from stawm.experiments.experiment import ALL, Experiment
+from stawm.experiments.build import Model, judge_of_all
+from stawm.experiments.experiment import Experiment
 from stawm.experiments.presets import PRESETS
 from stawm.ledger.entries import Entry, Kind, Machine, Measurement, Pictures, run_of
 from stawm.measure.controls import Control
@@ -120,9 +120,7 @@ def _told_by(records: Sequence[dict[str, Any]], run: Path) -> tuple[Measurement 
 def _tested(
     model: Model, pictures: ImageSet, experiment: Experiment, with_controls: bool
 ) -> tuple[Measurement, tuple[tuple[Control, ...], tuple[QuestionControl, ...]]]:
-    # All heads are judged as the settings say, also those that were frozen.
-    whole = replace(experiment, training=replace(experiment.training, learns=ALL))
-    measured = _measurement("test", evaluate(model, pictures, judge_of(whole), config=experiment.model))
+    measured = _measurement("test", evaluate(model, pictures, judge_of_all(experiment), config=experiment.model))
     return measured, all_controls(model, pictures) if with_controls else ((), ())
 
 

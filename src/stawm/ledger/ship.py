@@ -9,6 +9,7 @@ from typing import Any
 from stawm.data import load_data
 from stawm.data.image_set import ImageSet, hold_out
 from stawm.errors import CheckpointError, UsageError
+from stawm.experiments.build import judge_of_all
 from stawm.experiments.check import check_pictures
 from stawm.experiments.experiment import Experiment
 from stawm.experiments.facts import score_of
@@ -73,12 +74,13 @@ def ship(
     state = trained.model.state_dict() if full else halved(trained.model)
     _check_size(name, sum(tensor.nbytes for tensor in state.values()))
     split, pictures = _held_out(trained.experiment, data_dir)
-    before = found = evaluate(trained.model, pictures, config=trained.experiment.model)
+    judge = judge_of_all(trained.experiment)
+    before = found = evaluate(trained.model, pictures, judge, config=trained.experiment.model)
     if not full:
         small = copy.deepcopy(trained.model)
         small.load_state_dict(state)
         try:
-            found = evaluate(small, pictures)
+            found = evaluate(small, pictures, judge)
         except CheckpointError as failure:
             raise CheckpointError(
                 f"as float16 the weights of {name} overflow ({failure}); ship them with --full"
